@@ -1,0 +1,1 @@
+//! The history of runs: an SQLite store.

@@ -1,0 +1,3 @@
+//! The `ridgepoint` program.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! One chart description, drawn on terminal cells, SVG and PNG.

@@ -1,0 +1,1 @@
+//! Machine profiles, bounds and scores.

@@ -1,0 +1,1 @@
+//! Robust statistics of samples: medians, intervals, comparisons.

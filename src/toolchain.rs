@@ -1,0 +1,1 @@
+//! Compilers: finding, installing and calling them; the cache of what they made.

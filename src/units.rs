@@ -1,0 +1,1 @@
+//! How numbers look: microseconds, bytes, FLOP/s, percentages, always with their unit.

@@ -1,0 +1,1 @@
+//! Workers: child processes that own a device; the protocol, spawning, killing.
