@@ -1,10 +1,8 @@
 //! Devices: one trait for whatever can hold buffers and run kernels. The CUDA device, the emulator and a mock implement it.
 
-pub mod counters;
-
 use serde::{Deserialize, Serialize};
 
-pub use counters::Counters;
+pub use crate::emulator::Counters;
 
 use crate::dtype::DType;
 use crate::kernel::plan::{Launch, Plan};

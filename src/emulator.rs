@@ -1,5 +1,7 @@
 //! The PTX emulator: global memory, modules, launches, checks and counters. Knows nothing of operators or files.
 
+pub mod counters;
 pub mod fault;
 
+pub use counters::Counters;
 pub use fault::{Fault, FaultKind};

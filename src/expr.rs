@@ -271,9 +271,7 @@ impl Node {
             Mul => Value::Float(a * b),
             Div => Value::Float(a / b),
             Rem => Value::Float(a % b),
-            #[expect(clippy::float_cmp, reason = "the language's == is exact")]
             Eq => truth(a == b),
-            #[expect(clippy::float_cmp, reason = "the language's != is exact")]
             Ne => truth(a != b),
             Lt => truth(a < b),
             Le => truth(a <= b),
