@@ -28,8 +28,7 @@ impl Function {
             Self::SquareRoot => x.sqrt(),
             // -0 gives -inf, as 1/sqrt(-0) does.
             Self::ReciprocalRoot => (1.0 / f64::from(x).sqrt()) as f32,
-            Self::Sine if x.is_infinite() => f32::NAN,
-            Self::Cosine if x.is_infinite() => f32::NAN,
+            Self::Sine | Self::Cosine if x.is_infinite() => f32::NAN,
             Self::Sine => libm::sinf(x),
             Self::Cosine => libm::cosf(x),
             Self::Logarithm => libm::log2f(x),
@@ -43,7 +42,8 @@ impl Function {
 /// `div.approx.f32`: for divisors above 2^126 in magnitude the reciprocal is 0 on the device.
 #[inline]
 pub fn div(a: f32, b: f32) -> u32 {
-    const LARGE: f32 = 8.507_059_2e37; // 2^126
+    /// 2^126
+    const LARGE: f32 = f32::from_bits(0x7e80_0000);
     if b.abs() > LARGE && b.is_finite() {
         if a.is_nan() || a.is_infinite() {
             return NAN;

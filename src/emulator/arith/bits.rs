@@ -126,7 +126,7 @@ pub const fn find_high(a: u64, bits: u32, signed: bool, shift_amount: bool) -> u
     if value == 0 {
         return u32::MAX;
     }
-    let at = 63 - value.leading_zeros();
+    let at = value.ilog2();
     if shift_amount { bits - 1 - at } else { at }
 }
 

@@ -173,8 +173,7 @@ pub fn div(format: Format, a: u64, b: u64, rounding: Rounding) -> u64 {
 
 pub fn sqrt(format: Format, a: u64, rounding: Rounding) -> u64 {
     match format.decode(a) {
-        Value::Zero { .. } => a,
-        Value::Infinite { negative: false } => a,
+        Value::Zero { .. } | Value::Infinite { negative: false } => a,
         Value::Finite(x) if !x.negative => {
             // An even exponent, and as many bits as fit: the root then has over 60.
             let spare = x.significand.leading_zeros() as i32;

@@ -67,6 +67,10 @@ pub fn fma(format: Format, finish: Finish, a: u64, b: u64, c: u64) -> u64 {
 }
 
 /// How `min` and `max` treat what numbers alone do not settle.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a modifier that the instruction has or has not"
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Extremum {
     /// Take the larger.

@@ -7,13 +7,13 @@ use super::float::{Format, Rounding};
 pub const NAN: u32 = 0x7fff_ffff;
 
 /// A result as bits, with NVIDIA's NaN.
-#[inline(always)]
+#[inline]
 pub fn canonical(value: f32) -> u32 {
     if value.is_nan() { NAN } else { value.to_bits() }
 }
 
 /// `.ftz`
-#[inline(always)]
+#[inline]
 pub fn flush(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 {
         bits & 0x8000_0000
@@ -23,7 +23,7 @@ pub fn flush(bits: u32) -> u32 {
 }
 
 /// `.sat`: clamps to [0, 1]; NaN becomes +0, and so does -0.
-#[inline(always)]
+#[inline]
 pub fn saturate(bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     // NaN fails the first comparison too.
@@ -31,7 +31,7 @@ pub fn saturate(bits: u32) -> u32 {
 }
 
 /// Moves a double that is not exact to the odd one of its two neighbours; `error` has the sign of (true value - value).
-#[inline(always)]
+#[inline]
 fn to_odd(value: f64, error: f64) -> f64 {
     let bits = value.to_bits();
     if error == 0.0 || bits & 1 == 1 || !value.is_finite() || error.is_nan() {
@@ -42,7 +42,7 @@ fn to_odd(value: f64, error: f64) -> f64 {
 }
 
 /// The sum rounded to odd. Holds while no intermediate overflows or underflows, as for values of narrower formats.
-#[inline(always)]
+#[inline]
 pub fn sum_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
     let rest = sum - a;
@@ -50,7 +50,7 @@ pub fn sum_odd(a: f64, b: f64) -> f64 {
 }
 
 /// The quotient rounded to odd.
-#[inline(always)]
+#[inline]
 pub fn quotient_odd(a: f64, b: f64) -> f64 {
     let quotient = a / b;
     if quotient == 0.0 || !quotient.is_finite() || b.is_infinite() {
@@ -61,7 +61,7 @@ pub fn quotient_odd(a: f64, b: f64) -> f64 {
 }
 
 /// The square root rounded to odd.
-#[inline(always)]
+#[inline]
 pub fn root_odd(a: f64) -> f64 {
     let root = a.sqrt();
     if root == 0.0 || !root.is_finite() {
@@ -71,7 +71,7 @@ pub fn root_odd(a: f64) -> f64 {
 }
 
 /// An exact zero from addends of different signs is negative when rounding down.
-#[inline(always)]
+#[inline]
 fn zero_sign(sum: f64, a: f64, b: f64, rounding: Rounding) -> f64 {
     if sum == 0.0 && rounding == Rounding::Down && (a.is_sign_negative() || b.is_sign_negative()) {
         -0.0
