@@ -5,6 +5,7 @@
 //! the grid spreads CTAs over host threads (`grid`). Every access to memory is checked (`access`).
 
 mod access;
+pub mod arith;
 mod barrier;
 mod cluster;
 mod code;

@@ -63,8 +63,9 @@ impl Cta {
             let before = self.warps[index].state.steps;
             let mut left = QUANTUM;
             loop {
-                let pause = run_warp(&mut self.warps[index], env, left);
-                match pause.map_err(|located| self.fault(env.job, index, *located))? {
+                let pause = run_warp(&mut self.warps[index], env, left)
+                    .map_err(|located| self.fault(env.job, index, *located))?;
+                match pause {
                     Pause::Barrier(arrival) => {
                         busy = true;
                         self.arrive(env, index, arrival).map_err(|located| self.fault(env.job, index, *located))?;
@@ -79,7 +80,7 @@ impl Cta {
                 }
                 let used = self.warps[index].state.steps - before;
                 left = QUANTUM.saturating_sub(used);
-                let again = matches!(pause, Ok(Pause::Barrier(_))) && left > 0 && self.warps[index].runnable();
+                let again = matches!(pause, Pause::Barrier(_)) && left > 0 && self.warps[index].runnable();
                 if !again {
                     break;
                 }

@@ -72,6 +72,8 @@ pub struct WarpState {
     pub steps: u64,
     /// Consecutive polls: strong reads and atomics that changed nothing. Cleared by anything that makes progress.
     pub polls: u32,
+    /// The phase in which each lane last arrived at the cluster barrier.
+    pub cluster_phase: [u64; super::regs::LANES],
     /// Asynchronous work that the warp's lanes have in flight.
     pub pending: super::pending::Pending,
 }

@@ -32,6 +32,7 @@
 
 mod atom;
 mod barrier;
+mod builtin;
 mod compare;
 mod control;
 mod convert;

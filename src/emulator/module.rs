@@ -155,19 +155,29 @@ impl Module {
                 Init::Float(value) if width == 4 => i128::from((*value as f32).to_bits()).to_le_bytes(),
                 Init::Float(value) => i128::from(value.to_bits()).to_le_bytes(),
                 Init::Symbol { name, offset, .. } => {
-                    let found = self.inner.ast.variables.iter().position(|variable| &variable.name == name);
-                    let function = self.inner.ast.functions.iter().position(|function| &function.name == name);
-                    let base = match (found, function) {
-                        (Some(index), _) => addresses[index],
-                        (None, Some(index)) => super::space::FUNCTION_WINDOW + index as u64,
-                        (None, None) => 0,
-                    };
-                    i128::from(base.wrapping_add_signed(*offset)).to_le_bytes()
+                    i128::from(self.symbol(name, *offset, addresses)).to_le_bytes()
+                }
+                Init::Masked { mask, name, offset } => {
+                    let address = self.symbol(name, *offset, addresses) & mask;
+                    i128::from(address.checked_shr(mask.trailing_zeros()).unwrap_or(0)).to_le_bytes()
                 }
             };
             slot.copy_from_slice(&value[..width]);
         }
         bytes
+    }
+
+    /// The address of a variable or function of the module, plus an offset; 0 for others.
+    fn symbol(&self, name: &str, offset: i64, addresses: &[u64]) -> u64 {
+        let ast = &self.inner.ast;
+        let variable = ast.variables.iter().position(|variable| variable.name == name);
+        let function = ast.functions.iter().position(|function| function.name == name);
+        let base = match (variable, function) {
+            (Some(index), _) => addresses[index],
+            (None, Some(index)) => super::space::FUNCTION_WINDOW + index as u64,
+            (None, None) => 0,
+        };
+        base.wrapping_add_signed(offset)
     }
 
     /// The address of a module variable in a memory, once a kernel of the module was launched there.

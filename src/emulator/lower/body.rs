@@ -112,7 +112,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
             let offset = self.local(param);
             return Ok(Place::Local { offset, bytes: variable_size(param) as u32 });
         }
-        self.register(param)?;
+        self.declare_register(param)?;
         match self.scopes.find(&param.name) {
             Some(&Binding::Register(AnyReg::W32(reg), _)) => Ok(Place::R32(reg)),
             Some(&Binding::Register(AnyReg::W64(reg), _)) => Ok(Place::R64(reg)),
@@ -134,7 +134,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
     }
 
     /// Binds register declarations, `%r<14>` as 14 names.
-    fn register(&mut self, variable: &Variable) -> Result<(), Box<Fault>> {
+    fn declare_register(&mut self, variable: &Variable) -> Result<(), Box<Fault>> {
         if variable.vector > 1 {
             return Err(self.refuse(variable.pos, "vector registers"));
         }
@@ -227,7 +227,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
 
     fn declare(&mut self, variable: &Variable) -> Result<(), Box<Fault>> {
         match variable.space {
-            Space::Reg => self.register(variable)?,
+            Space::Reg => self.declare_register(variable)?,
             Space::Local | Space::Param => {
                 self.local(variable);
             }

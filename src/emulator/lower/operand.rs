@@ -5,7 +5,7 @@ use super::body::Lowering;
 use super::scope::Binding;
 use super::Refusal;
 use crate::emulator::access::Addresses;
-use crate::emulator::code::{Fill, Special};
+use crate::emulator::code::{Fill, Place, Special};
 use crate::emulator::exec::Ctx;
 use crate::emulator::regs::{AnyReg, LANES, Pred, R32, R64};
 use crate::emulator::space::{FUNCTION_WINDOW, MemSpace, PARAM_WINDOW};
@@ -256,6 +256,25 @@ impl Lowering<'_, '_> {
         }
     }
 
+    /// The local variable (or parameter of a call) that an operand names.
+    pub fn local_place(&self, operand: &Operand) -> Option<Place> {
+        let offset = u32::try_from(self.frame_offset(operand)?).ok()?;
+        let variable = self.code.locals.iter().find(|variable| variable.offset == offset)?;
+        Some(Place::Local { offset, bytes: variable.bytes })
+    }
+
+    /// The number of a function with a body, for [`Callee::Direct`](crate::emulator::code::Callee::Direct).
+    pub fn callee(&mut self, name: &str) -> Option<u32> {
+        self.linker.function_index(name)
+    }
+
+    /// Makes every function of the module part of the program: an indirect call may go anywhere.
+    pub fn reach_all(&mut self) {
+        for function in self.linker.ast.functions.iter().filter(|function| !function.entry) {
+            self.linker.function_index(&function.name);
+        }
+    }
+
     /// A predicate source, and whether it is negated.
     pub fn src_pred(&mut self, operand: &Operand) -> Result<(Pred, bool), Refusal> {
         match operand {
@@ -326,6 +345,7 @@ fn describe(operand: &Operand) -> &'static str {
         Operand::Pair(..) => "a pair",
         Operand::CallList(_) => "a list",
         Operand::Symbol { .. } => "a symbol",
+        Operand::Element { .. } => "an array element",
         Operand::Sink => "_",
     }
 }
