@@ -9,7 +9,12 @@ use ridgepoint::emulator::{
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn options(threads: usize) -> Options<'static> {
-    Options { threads, step_budget: 20_000_000, cancel: &NEVER, properties: DeviceProperties::default() }
+    Options {
+        threads,
+        step_budget: 20_000_000,
+        cancel: &NEVER,
+        properties: DeviceProperties::default(),
+    }
 }
 
 /// One kernel `k` and a memory to run it in.
@@ -31,7 +36,13 @@ impl Bench {
 
     fn from_text(text: &str) -> Self {
         let module = Module::load(text).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
-        Self { module, memory: Memory::new(1 << 30), threads: 1, dynamic: 0, budget: 20_000_000 }
+        Self {
+            module,
+            memory: Memory::new(1 << 30),
+            threads: 1,
+            dynamic: 0,
+            budget: 20_000_000,
+        }
     }
 
     fn buffer(&mut self, name: &str, words: &[u32]) -> u64 {
@@ -43,7 +54,10 @@ impl Bench {
 
     fn words(&self, address: u64, count: usize) -> Vec<u32> {
         let bytes = self.memory.read(address, count as u64 * 4).unwrap();
-        bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
+        bytes
+            .chunks(4)
+            .map(|b| u32::from_le_bytes(b.try_into().unwrap()))
+            .collect()
     }
 
     fn run(&mut self, grid: u32, block: u32, params: &[u64]) -> Result<LaunchReport, Box<Fault>> {
@@ -55,7 +69,10 @@ impl Bench {
             dynamic_shared: self.dynamic,
             params: params.iter().map(|value| value.to_le_bytes().to_vec()).collect(),
         };
-        let options = Options { step_budget: self.budget, ..options(self.threads) };
+        let options = Options {
+            step_budget: self.budget,
+            ..options(self.threads)
+        };
         launch(&self.module, &mut self.memory, &config, &options)
     }
 }
@@ -83,7 +100,10 @@ fn a_grid_of_threads_each_do_their_element() {
     assert!((0..1000).all(|i| f32::from_bits(got[i]) == i as f32 * 2.0 + 1.0));
     assert_eq!((report.counters.ctas, report.counters.warps), (10, 40));
     assert_eq!(report.counters.flops["fp32"], 2000);
-    assert_eq!((report.counters.global_read_bytes, report.counters.global_write_bytes), (4000, 4000));
+    assert_eq!(
+        (report.counters.global_read_bytes, report.counters.global_write_bytes),
+        (4000, 4000)
+    );
     assert_eq!(report.counters.lane_instructions, 13 * 1000);
 }
 
@@ -93,7 +113,9 @@ fn one_element_too_far_names_buffer_and_offset() {
     let x = bench.buffer("x", &[0; 64]);
     let y = bench.buffer("y", &[0; 63]);
     let fault = bench.run(1, 64, &[x, y]).unwrap_err();
-    let FaultKind::OutOfBounds(access) = &fault.kind else { panic!("{fault:?}") };
+    let FaultKind::OutOfBounds(access) = &fault.kind else {
+        panic!("{fault:?}")
+    };
     assert_eq!(access.buffer, Some(("y".to_owned(), 252, 252)));
     assert_eq!((access.what, access.space, access.bytes), ("write", "global", 4));
     assert_eq!((fault.thread, fault.cta), (Some([63, 0, 0]), Some([0, 0, 0])));

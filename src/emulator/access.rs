@@ -14,13 +14,13 @@ use super::regs::LANES;
 use super::space::{MemSpace, RANK_SHIFT, resolve};
 
 /// Per-lane addresses.
-pub type Addresses = [u64; LANES];
+pub(super) type Addresses = [u64; LANES];
 /// Per-lane data of `N` words.
-pub type Words<const N: usize> = [[u32; LANES]; N];
+pub(super) type Words<const N: usize> = [[u32; LANES]; N];
 
 /// Size and manner of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Width {
+pub(super) struct Width {
     /// Bytes per lane: 1, 2, or 4 times the number of words. Addresses are multiples of it.
     pub bytes: u32,
     /// Volatile, relaxed, acquire or release: wide accesses are single-copy atomic, and reads count as polls.
@@ -28,7 +28,7 @@ pub struct Width {
 }
 
 impl Width {
-    pub const fn weak(bytes: u32) -> Self {
+    pub(super) const fn weak(bytes: u32) -> Self {
         Self { bytes, strong: false }
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 impl Ctx<'_> {
     /// Reads `width.bytes` bytes at each lane's address.
     #[inline]
-    pub fn load<const N: usize>(
+    pub(super) fn load<const N: usize>(
         &mut self,
         space: MemSpace,
         at: &Addresses,
@@ -67,7 +67,7 @@ impl Ctx<'_> {
 
     /// Writes `width.bytes` bytes at each lane's address. Where lanes write to one place, the highest lane wins.
     #[inline]
-    pub fn store<const N: usize>(
+    pub(super) fn store<const N: usize>(
         &mut self,
         space: MemSpace,
         at: &Addresses,
@@ -78,7 +78,9 @@ impl Ctx<'_> {
         match space {
             MemSpace::Global | MemSpace::Const => global::store(self, at, mask, width, data),
             MemSpace::Shared => self.store_shared(at, mask, width, data),
-            MemSpace::Generic => self.by_window(at, mask, |ctx, space, at, mask| ctx.store(space, at, mask, width, data)),
+            MemSpace::Generic => {
+                self.by_window(at, mask, |ctx, space, at, mask| ctx.store(space, at, mask, width, data))
+            }
             MemSpace::Local => self.store_local(at, mask, width, data),
             MemSpace::Param => {
                 let lane = mask.trailing_zeros();
@@ -117,7 +119,11 @@ impl Ctx<'_> {
     #[inline]
     pub(super) fn shared_place(&self, address: u64) -> (usize, usize) {
         let top = (address >> RANK_SHIFT) as usize;
-        if top == 0 { (self.rank, address as usize) } else { (top - 1, (address & ((1 << RANK_SHIFT) - 1)) as usize) }
+        if top == 0 {
+            (self.rank, address as usize)
+        } else {
+            (top - 1, (address & ((1 << RANK_SHIFT) - 1)) as usize)
+        }
     }
 
     pub(super) fn shared_access(&self, what: &'static str, address: u64, bytes: u32) -> Access {
@@ -136,7 +142,13 @@ impl Ctx<'_> {
 
     pub(super) fn param_access(&self, what: &'static str, address: u64, bytes: u32) -> Access {
         let size = self.job.params.len() as u64;
-        Access { what, space: "param", bytes, address, buffer: Some(("parameters".to_owned(), size, address as i64)) }
+        Access {
+            what,
+            space: "param",
+            bytes,
+            address,
+            buffer: Some(("parameters".to_owned(), size, address as i64)),
+        }
     }
 
     pub(super) fn local_access(&self, what: &'static str, address: u64, bytes: u32) -> Access {
@@ -149,7 +161,13 @@ impl Ctx<'_> {
         let buffer = variables
             .min_by_key(distance)
             .map(|v| (v.name.clone(), u64::from(v.bytes), at - i64::from(v.offset)));
-        Access { what, space: "local", bytes, address, buffer }
+        Access {
+            what,
+            space: "local",
+            bytes,
+            address,
+            buffer,
+        }
     }
 
     /// Notes that the warp did something that others can see, so it is not just polling.

@@ -33,7 +33,11 @@ impl Barrier {
     /// warp all of whose live lanes have arrived counts as a whole warp, as on the device.
     pub(super) fn complete(&self, live: &[u32]) -> bool {
         match self.count {
-            None => self.arrived.iter().zip(live).all(|(arrived, live)| arrived & live == *live),
+            None => self
+                .arrived
+                .iter()
+                .zip(live)
+                .all(|(arrived, live)| arrived & live == *live),
             Some(count) => self.units(live) >= count,
         }
     }
@@ -58,6 +62,8 @@ impl Barrier {
 /// Threads of a CTA, by warp masks, as text.
 pub(super) fn name_threads(masks: impl Iterator<Item = u32>) -> String {
     ranges(masks.enumerate().flat_map(|(warp, mask)| {
-        (0..32).filter(move |lane| mask >> lane & 1 == 1).map(move |lane| warp as u32 * 32 + lane)
+        (0..32)
+            .filter(move |lane| mask >> lane & 1 == 1)
+            .map(move |lane| warp as u32 * 32 + lane)
     }))
 }

@@ -2,7 +2,7 @@
 
 /// The barrier of `barrier.cluster`, and who still lives.
 #[derive(Debug, Default)]
-pub struct ClusterState {
+pub(super) struct ClusterState {
     /// Threads that have not exited, over all CTAs.
     pub live: u32,
     /// Threads that arrived in the current phase.
@@ -13,7 +13,7 @@ pub struct ClusterState {
 
 impl ClusterState {
     /// Notes arrivals; the phase completes once every live thread has arrived.
-    pub fn arrive(&mut self, threads: u32) {
+    pub(super) fn arrive(&mut self, threads: u32) {
         self.arrived += threads;
         self.settle();
     }

@@ -9,34 +9,37 @@ use crate::ptx::ast::Pos;
 
 /// Why a lane stopped the launch.
 #[derive(Debug)]
-pub struct Stop {
+pub(super) struct Stop {
     pub kind: FaultKind,
     /// The lane concerned, where one is.
     pub lane: Option<u32>,
 }
 
 impl Stop {
-    pub fn new(kind: FaultKind, lane: u32) -> Box<Self> {
+    pub(super) fn new(kind: FaultKind, lane: u32) -> Box<Self> {
         Box::new(Self { kind, lane: Some(lane) })
     }
 }
 
 /// The result of one warp instruction.
-pub type Step = Result<(), Box<Stop>>;
+pub(super) type Step = Result<(), Box<Stop>>;
 
 /// A straight-line instruction: reads and writes the lanes in the mask, which is never empty.
-pub type Run = Box<dyn Fn(&mut Ctx<'_>, u32) -> Step + Send + Sync>;
+pub(super) type Run = Box<dyn Fn(&mut Ctx<'_>, u32) -> Step + Send + Sync>;
 
 /// An instruction that may have to wait: `false` leaves the lanes at it, to be tried again.
-pub type Attempt = Box<dyn Fn(&mut Ctx<'_>, u32) -> Result<bool, Box<Stop>> + Send + Sync>;
+pub(super) type Attempt = Box<dyn Fn(&mut Ctx<'_>, u32) -> Result<bool, Box<Stop>> + Send + Sync>;
 
 /// What an instruction does.
-pub enum Action {
+pub(super) enum Action {
     /// Runs and falls through. Lanes that the guard switches off are not in the mask.
     Run(Run),
     /// Runs once all lanes named by `members` (those that have not exited) are here together; each group of lanes that
     /// agree on `members` runs with its own mask. For `shfl.sync`, `vote.sync`, `bar.warp.sync`, `mma.sync`, ...
-    Collective { members: R32, run: Run },
+    Collective {
+        members: R32,
+        run: Run,
+    },
     /// Tried again and again until it says that it is done; other warps run in between.
     Wait(Attempt),
     Branch(u32),
@@ -66,7 +69,7 @@ impl fmt::Debug for Action {
 
 /// What a call may reach.
 #[derive(Debug)]
-pub enum Callee {
+pub(super) enum Callee {
     /// An index into [`Program::functions`].
     Direct(u32),
     /// A register that holds a function's address.
@@ -75,7 +78,7 @@ pub enum Callee {
 
 /// One `call`.
 #[derive(Debug)]
-pub struct CallSite {
+pub(super) struct CallSite {
     pub callee: Callee,
     /// Where the arguments are in the caller's frame, and where results go.
     pub args: Vec<Place>,
@@ -84,7 +87,7 @@ pub struct CallSite {
 
 /// Where a parameter of a function is: in a register, or in local memory relative to the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(super) enum Place {
     R32(R32),
     R64(R64),
     Pred(Pred),
@@ -93,7 +96,7 @@ pub enum Place {
 
 /// One barrier instruction.
 #[derive(Debug)]
-pub struct BarrierOp {
+pub(super) struct BarrierOp {
     pub barrier: R32,
     /// Threads expected; all of the CTA where it is not given.
     pub count: Option<R32>,
@@ -103,7 +106,7 @@ pub struct BarrierOp {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BarrierKind {
+pub(super) enum BarrierKind {
     Sync,
     Arrive,
     /// A vote over all threads: the source predicate (negated?), and where the answer goes.
@@ -114,7 +117,7 @@ pub enum BarrierKind {
 
 /// Classes of instruction, as the counters name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub(super) enum Class {
     Integer,
     Float,
     Memory,
@@ -126,7 +129,7 @@ pub enum Class {
 }
 
 impl Class {
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Integer => "integer",
             Self::Float => "float",
@@ -141,11 +144,11 @@ impl Class {
 }
 
 /// Floating-point work of an instruction: the path's name (`fp32`, `fp64`, `fp16`, `bf16`, `tf32`, `fp8`), and operations per lane.
-pub type Flops = Option<(&'static str, u32)>;
+pub(super) type Flops = Option<(&'static str, u32)>;
 
 /// One lowered instruction.
 #[derive(Debug)]
-pub struct Op {
+pub(super) struct Op {
     pub action: Action,
     /// The guard: a predicate, and whether it is negated.
     pub guard: Option<(Pred, bool)>,
@@ -153,7 +156,7 @@ pub struct Op {
 
 /// What is known of an instruction besides what it does: by the same index as [`Op`].
 #[derive(Clone, Debug)]
-pub struct Note {
+pub(super) struct Note {
     pub class: Class,
     pub flops: Flops,
     pub pos: Pos,
@@ -166,7 +169,7 @@ pub struct Note {
 
 /// A register with a fixed content: filled when a frame is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fill {
+pub(super) enum Fill {
     Word(u32),
     Wide(u64),
     Special32(Special),
@@ -178,7 +181,7 @@ pub enum Fill {
 
 /// Special registers that do not change while a warp lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Special {
+pub(super) enum Special {
     Tid(u8),
     Ntid(u8),
     Ctaid(u8),
@@ -205,7 +208,7 @@ pub enum Special {
 
 /// One function of a program.
 #[derive(Clone, Debug, Default)]
-pub struct FunctionCode {
+pub(super) struct FunctionCode {
     pub name: String,
     /// Index in the syntax tree; addresses of functions are made of it.
     pub ast_index: u32,
@@ -225,7 +228,7 @@ pub struct FunctionCode {
 
 /// A variable in a function's local frame.
 #[derive(Clone, Debug)]
-pub struct LocalVariable {
+pub(super) struct LocalVariable {
     pub name: String,
     pub offset: u32,
     pub bytes: u32,
@@ -233,7 +236,7 @@ pub struct LocalVariable {
 
 /// An entry with everything it can reach.
 #[derive(Debug, Default)]
-pub struct Program {
+pub(super) struct Program {
     pub ops: Vec<Op>,
     pub notes: Vec<Note>,
     /// The entry is function 0.
@@ -243,7 +246,7 @@ pub struct Program {
 
 /// The shared memory of a CTA: static variables with guard gaps, then the dynamic part.
 #[derive(Clone, Debug, Default)]
-pub struct SharedLayout {
+pub(super) struct SharedLayout {
     /// Name, offset and bytes of each static variable.
     pub variables: Vec<(String, u32, u32)>,
     /// Where the dynamic part starts.

@@ -5,7 +5,7 @@ use super::counters::Counters;
 
 /// What one host thread has counted.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Warp instructions and lanes, by index of the instruction.
     pub ops: Vec<(u64, u64)>,
     pub divergent_branches: u64,
@@ -22,7 +22,10 @@ pub struct Counts {
 
 impl Counts {
     pub(super) fn new(ops: usize) -> Self {
-        Self { ops: vec![(0, 0); ops], ..Self::default() }
+        Self {
+            ops: vec![(0, 0); ops],
+            ..Self::default()
+        }
     }
 
     pub(super) fn add(&mut self, other: &Self) {

@@ -36,7 +36,8 @@ impl Cta {
     pub(super) fn start(&mut self, job: &Job<'_>, id: [u32; 3], index: u64) {
         self.id = id;
         self.steps = 0;
-        self.warps.resize_with(job.threads().div_ceil(32) as usize, Warp::default);
+        self.warps
+            .resize_with(job.threads().div_ceil(32) as usize, Warp::default);
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.start(job, number as u32, id, index);
         }
@@ -68,7 +69,8 @@ impl Cta {
                 match pause {
                     Pause::Barrier(arrival) => {
                         busy = true;
-                        self.arrive(env, index, arrival).map_err(|located| self.fault(env.job, index, *located))?;
+                        self.arrive(env, index, arrival)
+                            .map_err(|located| self.fault(env.job, index, *located))?;
                     }
                     Pause::Quantum => busy = true,
                     Pause::Polling => polling = true,
@@ -111,7 +113,9 @@ impl Cta {
         let warp = &mut self.warps[index];
         let fragment = &mut warp.fragments[arrival.fragment];
         let (pc, mask) = (fragment.pc, fragment.mask);
-        let Action::Barrier(op) = &env.job.program.ops[pc as usize].action else { return Ok(()) };
+        let Action::Barrier(op) = &env.job.program.ops[pc as usize].action else {
+            return Ok(());
+        };
         let refuse = |message: String| {
             let stop = super::code::Stop::new(FaultKind::Trap { message }, mask.trailing_zeros());
             Err(Box::new(Located { stop, pc, mask }))
@@ -119,9 +123,14 @@ impl Cta {
         if arrival.barrier as usize >= BARRIERS {
             return refuse(format!("barrier {}, where a CTA has {BARRIERS}", arrival.barrier));
         }
-        if arrival.count.is_some_and(|count| count == 0 || !count.is_multiple_of(32)) {
+        if arrival
+            .count
+            .is_some_and(|count| count == 0 || !count.is_multiple_of(32))
+        {
             let count = arrival.count.unwrap_or(0);
-            return refuse(format!("barrier with {count} threads, which is no multiple of the warp size"));
+            return refuse(format!(
+                "barrier with {count} threads, which is no multiple of the warp size"
+            ));
         }
         let barrier = &mut self.barriers[arrival.barrier as usize];
         if !barrier.empty() && barrier.count != arrival.count {
@@ -179,7 +188,10 @@ impl Cta {
         let live = self.live_masks();
         let waiting_at = |barrier: u32| {
             name_threads(self.warps.iter().map(|warp| {
-                let at = warp.fragments.iter().filter(|fragment| fragment.state == State::Barrier(barrier));
+                let at = warp
+                    .fragments
+                    .iter()
+                    .filter(|fragment| fragment.state == State::Barrier(barrier));
                 at.fold(0, |mask, fragment| mask | fragment.mask)
             }))
         };
@@ -190,7 +202,9 @@ impl Cta {
             })
         });
         let Some((index, fragment, number)) = first else {
-            let kind = FaultKind::Trap { message: "no warp of the CTA can go on".to_owned() };
+            let kind = FaultKind::Trap {
+                message: "no warp of the CTA can go on".to_owned(),
+            };
             return self.locate(job, 0, 0, 1, kind);
         };
         let barrier = &self.barriers[number as usize];
@@ -205,7 +219,11 @@ impl Cta {
             note(fragment.pc).pos.line
         );
         let missing = self.missing(job, number);
-        let kind = FaultKind::Barrier { barrier: number, waiting, missing };
+        let kind = FaultKind::Barrier {
+            barrier: number,
+            waiting,
+            missing,
+        };
         self.locate(job, index, fragment.pc, fragment.mask, kind)
     }
 
@@ -219,7 +237,10 @@ impl Cta {
                     State::Barrier(barrier) => format!("at barrier {barrier}"),
                     _ => "waiting for lanes of their warp".to_owned(),
                 };
-                let slot = match places.iter_mut().find(|(pc, state, _)| *pc == fragment.pc && *state == what) {
+                let slot = match places
+                    .iter_mut()
+                    .find(|(pc, state, _)| *pc == fragment.pc && *state == what)
+                {
                     Some((_, _, masks)) => masks,
                     None => {
                         places.push((fragment.pc, what, vec![0; self.warps.len()]));
@@ -233,23 +254,41 @@ impl Cta {
             .into_iter()
             .map(|(pc, what, masks)| {
                 let note = &job.program.notes[pc as usize];
-                format!("{} {what}, at {} (PTX line {})", name_threads(masks.into_iter()), note.text, note.pos.line)
+                format!(
+                    "{} {what}, at {} (PTX line {})",
+                    name_threads(masks.into_iter()),
+                    note.text,
+                    note.pos.line
+                )
             })
             .collect();
         let full = |index: usize| {
             let threads = job.threads() - index as u32 * 32;
             if threads >= 32 { u32::MAX } else { (1 << threads) - 1 }
         };
-        let exited = name_threads(self.warps.iter().enumerate().map(|(i, warp)| full(i) & !warp.state.live));
+        let exited = name_threads(
+            self.warps
+                .iter()
+                .enumerate()
+                .map(|(i, warp)| full(i) & !warp.state.live),
+        );
         if exited != "no threads" {
             parts.push(format!("{exited} exited"));
         }
-        if parts.is_empty() { "no other thread is left".to_owned() } else { parts.join("; ") }
+        if parts.is_empty() {
+            "no other thread is left".to_owned()
+        } else {
+            parts.join("; ")
+        }
     }
 
     /// Where the CTA's first waiting lanes are: for the report of a launch that got nowhere.
     pub(super) fn stand(&self, job: &Job<'_>, kind: FaultKind) -> Box<Fault> {
-        let place = self.warps.iter().enumerate().find_map(|(index, warp)| Some((index, warp.fragments.first()?)));
+        let place = self
+            .warps
+            .iter()
+            .enumerate()
+            .find_map(|(index, warp)| Some((index, warp.fragments.first()?)));
         match place {
             Some((index, fragment)) => self.locate(job, index, fragment.pc, fragment.mask, kind),
             None => self.locate(job, 0, 0, 1, kind),
@@ -277,10 +316,17 @@ impl Cta {
 
 /// Lets a warp's fragments that wait at a barrier go on, with the result of a vote where they asked for one.
 fn release(job: &Job<'_>, warp: &mut Warp, number: u32, voted: u32, votes: u32) {
-    let Warp { fragments, r32, preds, .. } = warp;
-    for fragment in fragments.iter_mut().filter(|fragment| fragment.state == State::Barrier(number)) {
+    let Warp {
+        fragments, r32, preds, ..
+    } = warp;
+    for fragment in fragments
+        .iter_mut()
+        .filter(|fragment| fragment.state == State::Barrier(number))
+    {
         fragment.state = State::Ready;
-        let Action::Barrier(op) = &job.program.ops[fragment.pc as usize].action else { continue };
+        let Action::Barrier(op) = &job.program.ops[fragment.pc as usize].action else {
+            continue;
+        };
         let BarrierOp { kind, .. } = **op;
         let (frame, mask) = (fragment.frame, fragment.mask);
         let mut set = |pred: super::regs::Pred, value: bool| {
@@ -292,7 +338,9 @@ fn release(job: &Job<'_>, warp: &mut Warp, number: u32, voted: u32, votes: u32) 
             BarrierKind::RedOr(dst, ..) => set(dst, votes > 0),
             BarrierKind::RedPopc(dst, ..) => {
                 let slot = &mut r32[(frame.r32 + dst.0) as usize];
-                (0..32).filter(|lane| mask >> lane & 1 == 1).for_each(|lane| slot[lane] = votes);
+                (0..32)
+                    .filter(|lane| mask >> lane & 1 == 1)
+                    .for_each(|lane| slot[lane] = votes);
             }
             BarrierKind::Sync | BarrierKind::Arrive => {}
         }

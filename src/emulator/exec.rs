@@ -11,7 +11,7 @@ use super::shared::Shared;
 
 /// What stays the same for a whole launch.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub(super) struct Job<'a> {
     pub program: &'a Program,
     pub ast: &'a crate::ptx::ast::Module,
     pub memory: &'a Memory,
@@ -30,14 +30,14 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    pub fn threads(&self) -> u32 {
+    pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
     }
 }
 
 /// The machine as one warp sees it.
 #[derive(Debug)]
-pub struct Ctx<'a> {
+pub(super) struct Ctx<'a> {
     /// Registers of the current frame.
     pub regs: Regs<'a>,
     pub job: &'a Job<'a>,
@@ -58,7 +58,7 @@ pub struct Ctx<'a> {
 
 /// The part of a warp that instructions may look at and change, besides registers and memory.
 #[derive(Debug, Default)]
-pub struct WarpState {
+pub(super) struct WarpState {
     /// Index in the CTA.
     pub index: u32,
     /// Lanes that exist and have not exited.

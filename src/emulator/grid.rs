@@ -77,7 +77,11 @@ pub(super) fn run(job: &Job<'_>, threads: usize, limits: &Limits<'_>) -> Result<
                 .collect()
         })
     };
-    if let Some((_, fault)) = progress.fault.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+    if let Some((_, fault)) = progress
+        .fault
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    {
         return Err(fault);
     }
     let mut counts = Counts::new(job.program.ops.len());
@@ -88,7 +92,10 @@ pub(super) fn run(job: &Job<'_>, threads: usize, limits: &Limits<'_>) -> Result<
     }
     printed.sort_by_key(|(index, _)| *index);
     let printed = printed.into_iter().map(|(_, text)| text).collect();
-    Ok(LaunchReport { counters: counts.finish(job.program), printed })
+    Ok(LaunchReport {
+        counters: counts.finish(job.program),
+        printed,
+    })
 }
 
 struct Worker<'w> {
@@ -112,13 +119,7 @@ enum Turn {
 }
 
 impl<'w> Worker<'w> {
-    fn new(
-        job: &'w Job<'w>,
-        limits: &'w Limits<'w>,
-        progress: &'w Progress,
-        clusters: u64,
-        per_cluster: u64,
-    ) -> Self {
+    fn new(job: &'w Job<'w>, limits: &'w Limits<'w>, progress: &'w Progress, clusters: u64, per_cluster: u64) -> Self {
         Self {
             job,
             limits,
@@ -150,8 +151,11 @@ impl<'w> Worker<'w> {
                 Turn::Done => self.finish(cluster),
                 Turn::Failed(fault) => {
                     self.progress.open.fetch_sub(1, Relaxed);
-                    let mut first =
-                        self.progress.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let mut first = self
+                        .progress
+                        .fault
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner);
                     if first.as_ref().is_none_or(|(index, _)| cluster.index < *index) {
                         *first = Some((cluster.index, fault));
                         self.progress.failed.store(cluster.index, Relaxed);
@@ -205,7 +209,9 @@ impl<'w> Worker<'w> {
             taken += steps;
             let total = self.progress.steps.fetch_add(steps, Relaxed) + steps;
             if total > self.limits.steps {
-                let kind = FaultKind::Budget { steps: self.limits.steps };
+                let kind = FaultKind::Budget {
+                    steps: self.limits.steps,
+                };
                 return Turn::Failed(cluster.stand(self.job, kind));
             }
             if self.limits.cancel.load(Relaxed) {
@@ -242,7 +248,11 @@ impl Cluster {
         self.done.resize(size as usize, false);
         self.printed.clear();
         let clusters: [u64; 3] = std::array::from_fn(|axis| u64::from(job.grid[axis] / job.cluster[axis]));
-        let corner = [index % clusters[0], index / clusters[0] % clusters[1], index / (clusters[0] * clusters[1])];
+        let corner = [
+            index % clusters[0],
+            index / clusters[0] % clusters[1],
+            index / (clusters[0] * clusters[1]),
+        ];
         let [cx, cy, _] = job.cluster;
         for rank in 0..size as u32 {
             let within = [rank % cx, rank / cx % cy, rank / (cx * cy)];

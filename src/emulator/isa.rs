@@ -81,7 +81,11 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
 
 /// The type that the last modifier names.
 pub(super) fn last_type(instruction: &Instruction) -> Option<Type> {
-    instruction.modifiers.iter().rev().find_map(|modifier| type_of(modifier))
+    instruction
+        .modifiers
+        .iter()
+        .rev()
+        .find_map(|modifier| type_of(modifier))
 }
 
 /// The operands, if there are exactly `N`.

@@ -87,7 +87,11 @@ pub fn launch(
     let refuse = |message: String| refused(&config.kernel, message);
     let Some(kernel) = module.kernel(&config.kernel) else {
         let names: Vec<&str> = module.kernels().iter().map(|kernel| kernel.name.as_str()).collect();
-        return Err(refuse(format!("the module has no kernel `{}`; it has {}", config.kernel, names.join(", "))));
+        return Err(refuse(format!(
+            "the module has no kernel `{}`; it has {}",
+            config.kernel,
+            names.join(", ")
+        )));
     };
     let cluster = config.cluster.or(kernel.required_cluster).unwrap_or([1, 1, 1]);
     check(kernel, config, cluster, &options.properties).map_err(refuse)?;
@@ -96,7 +100,9 @@ pub fn launch(
     let shared = program.shared.packed + config.dynamic_shared;
     if shared > options.properties.max_shared_per_block {
         let most = options.properties.max_shared_per_block;
-        return Err(refuse(format!("{shared} bytes of shared memory per CTA; the device has {most}")));
+        return Err(refuse(format!(
+            "{shared} bytes of shared memory per CTA; the device has {most}"
+        )));
     }
     let variables = module.place(memory).map_err(|error| refuse(error.to_string()))?;
     let job = Job {
@@ -117,7 +123,11 @@ pub fn launch(
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         some => some,
     };
-    let limits = Limits { steps: options.step_budget, cancel: options.cancel, resident: resident(&job, shared) };
+    let limits = Limits {
+        steps: options.step_budget,
+        cancel: options.cancel,
+        resident: resident(&job, shared),
+    };
     grid::run(&job, threads, &limits)
 }
 
@@ -157,34 +167,52 @@ fn check(
     for (what, dims, most) in [("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)] {
         if let Some(axis) = (0..3).find(|&axis| dims[axis] == 0 || dims[axis] > most[axis]) {
             let name = ["x", "y", "z"][axis];
-            return Err(format!("{what} dimension {name} is {}; it must be 1 to {}", dims[axis], most[axis]));
+            return Err(format!(
+                "{what} dimension {name} is {}; it must be 1 to {}",
+                dims[axis], most[axis]
+            ));
         }
     }
     let threads: u32 = block.iter().product();
     if threads > properties.max_threads_per_block {
-        return Err(format!("{threads} threads per block; the device allows {}", properties.max_threads_per_block));
+        return Err(format!(
+            "{threads} threads per block; the device allows {}",
+            properties.max_threads_per_block
+        ));
     }
     if let Some(most) = kernel.max_threads
         && threads > most.iter().product()
     {
-        return Err(format!("{threads} threads per block; the kernel was compiled for at most {}", most.iter().product::<u32>()));
+        return Err(format!(
+            "{threads} threads per block; the kernel was compiled for at most {}",
+            most.iter().product::<u32>()
+        ));
     }
     if let Some(required) = kernel.required_threads
         && required != block
     {
-        return Err(format!("block {block:?}; the kernel was compiled for exactly {required:?}"));
+        return Err(format!(
+            "block {block:?}; the kernel was compiled for exactly {required:?}"
+        ));
     }
     if let Some(required) = kernel.required_cluster
         && required != cluster
     {
-        return Err(format!("cluster {cluster:?}; the kernel was compiled for exactly {required:?}"));
+        return Err(format!(
+            "cluster {cluster:?}; the kernel was compiled for exactly {required:?}"
+        ));
     }
     if let Some(axis) = (0..3).find(|&axis| cluster[axis] == 0 || !grid[axis].is_multiple_of(cluster[axis])) {
-        return Err(format!("grid {grid:?} is not a multiple of cluster {cluster:?} (axis {axis})"));
+        return Err(format!(
+            "grid {grid:?} is not a multiple of cluster {cluster:?} (axis {axis})"
+        ));
     }
     let ctas: u32 = cluster.iter().product();
     if ctas > properties.max_cluster {
-        return Err(format!("{ctas} CTAs per cluster; the device allows {}", properties.max_cluster));
+        return Err(format!(
+            "{ctas} CTAs per cluster; the device allows {}",
+            properties.max_cluster
+        ));
     }
     Ok(())
 }
@@ -192,7 +220,11 @@ fn check(
 /// The parameter block.
 fn parameters(kernel: &Kernel, given: &[Vec<u8>]) -> Result<Vec<u8>, String> {
     if given.len() != kernel.params.len() {
-        return Err(format!("{} arguments for {} parameters", given.len(), kernel.params.len()));
+        return Err(format!(
+            "{} arguments for {} parameters",
+            given.len(),
+            kernel.params.len()
+        ));
     }
     let mut block = vec![0; kernel.param_bytes as usize];
     for (index, (param, bytes)) in kernel.params.iter().zip(given).enumerate() {

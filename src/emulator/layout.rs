@@ -3,7 +3,7 @@
 use crate::ptx::ast::{Type, Variable};
 
 /// Bytes of one element.
-pub const fn size_of(ty: Type) -> u32 {
+pub(super) const fn size_of(ty: Type) -> u32 {
     match ty {
         Type::Pred | Type::B8 | Type::U8 | Type::S8 => 1,
         Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 2,
@@ -14,19 +14,22 @@ pub const fn size_of(ty: Type) -> u32 {
 }
 
 /// Bytes of a variable; an unsized dimension counts as nothing.
-pub fn variable_size(variable: &Variable) -> u64 {
+pub(super) fn variable_size(variable: &Variable) -> u64 {
     let element = u64::from(size_of(variable.ty)) * u64::from(variable.vector.max(1));
-    variable.dims.iter().fold(element, |bytes, &dim| bytes.saturating_mul(dim))
+    variable
+        .dims
+        .iter()
+        .fold(element, |bytes, &dim| bytes.saturating_mul(dim))
 }
 
 /// Alignment of a variable: as written, else that of its element.
-pub fn variable_align(variable: &Variable) -> u64 {
+pub(super) fn variable_align(variable: &Variable) -> u64 {
     let natural = u64::from(size_of(variable.ty)) * u64::from(variable.vector.max(1));
     u64::from(variable.align.unwrap_or(0)).max(natural).max(1)
 }
 
 /// The type that a modifier names.
-pub fn type_of(modifier: &str) -> Option<Type> {
+pub(super) fn type_of(modifier: &str) -> Option<Type> {
     Some(match modifier {
         "pred" => Type::Pred,
         "b8" => Type::B8,
@@ -53,6 +56,6 @@ pub fn type_of(modifier: &str) -> Option<Type> {
 }
 
 /// Whether values of a type are signed integers.
-pub const fn is_signed(ty: Type) -> bool {
+pub(super) const fn is_signed(ty: Type) -> bool {
     matches!(ty, Type::S8 | Type::S16 | Type::S32 | Type::S64)
 }

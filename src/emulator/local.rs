@@ -3,14 +3,14 @@
 use super::regs::LANES;
 
 /// Local memory per thread that a launch may use, bytes: what CUDA allows on every device.
-pub const LOCAL_LIMIT: u32 = 512 * 1024;
+pub(super) const LOCAL_LIMIT: u32 = 512 * 1024;
 
 const WRITTEN: u8 = 0xf;
 const GUARD: u8 = 0x80;
 
 /// Local memory of a warp.
 #[derive(Debug, Default)]
-pub struct Local {
+pub(super) struct Local {
     words: Vec<[u32; LANES]>,
     /// Per word and lane: four bits of written bytes, and a bit for words that belong to no variable.
     state: Vec<[u8; LANES]>,
@@ -45,7 +45,9 @@ impl Local {
     #[inline]
     pub(super) fn inside(&self, lane: usize, offset: u64, bytes: u32) -> bool {
         let (first, last) = ((offset / 4) as usize, ((offset + u64::from(bytes) - 1) / 4) as usize);
-        self.state.get(first..=last).is_some_and(|state| state.iter().all(|s| s[lane] & GUARD == 0))
+        self.state
+            .get(first..=last)
+            .is_some_and(|state| state.iter().all(|s| s[lane] & GUARD == 0))
     }
 
     /// Whether all of the bytes (inside) were written.

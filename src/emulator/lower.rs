@@ -6,9 +6,8 @@ mod scope;
 
 use std::collections::HashMap;
 
-pub use body::Lowering;
-pub use operand::{Address, Base};
-pub(super) use scope::Binding;
+pub(super) use body::Lowering;
+pub(super) use operand::Address;
 
 use super::code::{Action, Class, Flops, FunctionCode, Note, Op, Program, SharedLayout};
 use super::fault::{Fault, FaultKind};
@@ -19,7 +18,7 @@ const GAP: u32 = 16;
 
 /// The lowered form of one instruction, as an instruction family returns it.
 #[derive(Debug)]
-pub struct Lowered {
+pub(super) struct Lowered {
     pub action: Action,
     pub class: Class,
     pub flops: Flops,
@@ -27,19 +26,27 @@ pub struct Lowered {
 
 impl Lowered {
     /// A straight-line instruction.
-    pub fn run(
+    pub(super) fn run(
         class: Class,
         run: impl Fn(&mut super::exec::Ctx<'_>, u32) -> super::code::Step + Send + Sync + 'static,
     ) -> Self {
-        Self { action: Action::Run(Box::new(run)), class, flops: None }
+        Self {
+            action: Action::Run(Box::new(run)),
+            class,
+            flops: None,
+        }
     }
 
-    pub fn action(class: Class, action: Action) -> Self {
-        Self { action, class, flops: None }
+    pub(super) fn action(class: Class, action: Action) -> Self {
+        Self {
+            action,
+            class,
+            flops: None,
+        }
     }
 
     /// Adds the floating-point operations that each active lane performs, and the path they count for.
-    pub fn flops(mut self, path: &'static str, per_lane: u32) -> Self {
+    pub(super) fn flops(mut self, path: &'static str, per_lane: u32) -> Self {
         self.flops = Some((path, per_lane));
         self
     }
@@ -47,7 +54,7 @@ impl Lowered {
 
 /// Why an instruction cannot be lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(super) enum Refusal {
     /// Not implemented. The caller adds the instruction as written; the text says which part, where it is not the opcode.
     Unsupported(String),
     /// Not valid PTX.
@@ -56,12 +63,12 @@ pub enum Refusal {
 
 impl Refusal {
     /// The whole instruction is not implemented.
-    pub const fn opcode() -> Self {
+    pub(super) const fn opcode() -> Self {
         Self::Unsupported(String::new())
     }
 
     /// One modifier is not implemented.
-    pub fn modifier(modifier: &str) -> Self {
+    pub(super) fn modifier(modifier: &str) -> Self {
         Self::Unsupported(format!("modifier .{modifier}"))
     }
 }
@@ -94,13 +101,19 @@ impl<'m> Linker<'m> {
 
     /// Lowers everything that `kernel` reaches.
     pub(super) fn link(mut self, kernel: &str) -> Result<Program, Box<Fault>> {
-        let entry = self.ast.functions.iter().find(|function| function.name == kernel && function.body.is_some());
+        let entry = self
+            .ast
+            .functions
+            .iter()
+            .find(|function| function.name == kernel && function.body.is_some());
         let Some(entry) = entry else {
             return Err(self.fault(
                 kernel,
                 Pos::default(),
                 None,
-                FaultKind::Launch { message: format!("the module has no kernel `{kernel}`") },
+                FaultKind::Launch {
+                    message: format!("the module has no kernel `{kernel}`"),
+                },
             ));
         };
         self.known.insert(entry.name.clone(), 0);
@@ -115,7 +128,12 @@ impl<'m> Linker<'m> {
         if self.shared.variables.is_empty() {
             self.shared.dynamic = 0;
         }
-        Ok(Program { ops: self.ops, notes: self.notes, functions, shared: self.shared })
+        Ok(Program {
+            ops: self.ops,
+            notes: self.notes,
+            functions,
+            shared: self.shared,
+        })
     }
 
     /// The index of a function with a body, discovering it if it is new.
@@ -123,7 +141,11 @@ impl<'m> Linker<'m> {
         if let Some(&index) = self.known.get(name) {
             return Some(index);
         }
-        let function = self.ast.functions.iter().find(|function| function.name == name && function.body.is_some())?;
+        let function = self
+            .ast
+            .functions
+            .iter()
+            .find(|function| function.name == name && function.body.is_some())?;
         let index = self.order.len() as u32;
         self.order.push(function);
         self.known.insert(name.to_owned(), index);
@@ -158,6 +180,10 @@ impl<'m> Linker<'m> {
 
 /// A `.loc` with its file's name.
 pub(super) fn source(ast: &ast::Module, (file, line, column): (u32, u32, u32)) -> (String, u32, u32) {
-    let name = ast.files.iter().find(|(index, _)| *index == file).map_or("?", |(_, name)| name);
+    let name = ast
+        .files
+        .iter()
+        .find(|(index, _)| *index == file)
+        .map_or("?", |(_, name)| name);
     (name.to_owned(), line, column)
 }

@@ -8,7 +8,7 @@ mod buffer;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-pub use buffer::Buffer;
+pub(super) use buffer::Buffer;
 
 use super::fault::{Access, FaultKind};
 
@@ -67,7 +67,11 @@ impl Memory {
     /// Allocates a buffer, aligned to 256 bytes, and returns its address. Its bytes count as uninitialised.
     pub fn alloc(&mut self, name: &str, bytes: u64) -> Result<u64, MemoryError> {
         if bytes > self.available() {
-            return Err(MemoryError::OutOfMemory { name: name.to_owned(), bytes, free: self.available() });
+            return Err(MemoryError::OutOfMemory {
+                name: name.to_owned(),
+                bytes,
+                free: self.available(),
+            });
         }
         let first_page = self.pages.len();
         let base = BASE + ((first_page as u64) << PAGE_BITS) + LEAD;
@@ -83,11 +87,14 @@ impl Memory {
     /// Frees the buffer that starts at `address`. Its addresses are never given out again.
     pub fn free(&mut self, address: u64) {
         let Some(index) = self.index(address) else { return };
-        if self.buffers[index].as_ref().is_some_and(|buffer| buffer.base() == address)
+        if self.buffers[index]
+            .as_ref()
+            .is_some_and(|buffer| buffer.base() == address)
             && let Some(buffer) = self.buffers[index].take()
         {
             self.used -= buffer.bytes();
-            self.freed.push((buffer.name().to_owned(), buffer.base(), buffer.bytes()));
+            self.freed
+                .push((buffer.name().to_owned(), buffer.base(), buffer.bytes()));
         }
     }
 
@@ -112,7 +119,8 @@ impl Memory {
     }
 
     fn range(&self, address: u64, bytes: u64) -> Result<(&Buffer, usize), MemoryError> {
-        self.locate(address, bytes).ok_or(MemoryError::NoSuchRange { address, bytes })
+        self.locate(address, bytes)
+            .ok_or(MemoryError::NoSuchRange { address, bytes })
     }
 
     /// Copies bytes from the host; they count as initialised.
@@ -162,7 +170,9 @@ impl Memory {
     /// How many of the `bytes` bytes at `address` have been written.
     pub fn initialized_bytes(&self, address: u64, bytes: u64) -> Result<u64, MemoryError> {
         let (buffer, offset) = self.range(address, bytes)?;
-        Ok((offset..offset + bytes as usize).filter(|&at| buffer.is_initialized(at, 1)).count() as u64)
+        Ok((offset..offset + bytes as usize)
+            .filter(|&at| buffer.is_initialized(at, 1))
+            .count() as u64)
     }
 
     /// Refuses writes to the buffer at `address` from now on (constants).
@@ -191,23 +201,41 @@ impl Memory {
     /// The lock that guards atomics wider than a word at `address`.
     pub(super) fn lock(&self, address: u64) -> std::sync::MutexGuard<'_, ()> {
         let stripe = (address >> 4) as usize % STRIPES;
-        self.locks[stripe].lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.locks[stripe]
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Describes a refused access, with the nearest buffer.
     pub(super) fn access(&self, what: &'static str, address: u64, bytes: u32) -> Access {
         let live = self.buffers.iter().flatten().map(|b| (b.name(), b.base(), b.bytes()));
         let distance = |base: u64, size: u64| {
-            if address < base { base - address } else { address.saturating_sub(base + size - 1) }
+            if address < base {
+                base - address
+            } else {
+                address.saturating_sub(base + size - 1)
+            }
         };
         let nearest = live.min_by_key(|&(_, base, size)| distance(base, size.max(1)));
-        let freed = self.freed.iter().rev().find(|&&(_, base, size)| address >= base && address - base < size);
+        let freed = self
+            .freed
+            .iter()
+            .rev()
+            .find(|&&(_, base, size)| address >= base && address - base < size);
         let buffer = match (freed, nearest) {
-            (Some((name, base, size)), _) => Some((format!("{name} (freed)"), *size, address.wrapping_sub(*base) as i64)),
+            (Some((name, base, size)), _) => {
+                Some((format!("{name} (freed)"), *size, address.wrapping_sub(*base) as i64))
+            }
             (None, Some((name, base, size))) => Some((name.to_owned(), size, address.wrapping_sub(base) as i64)),
             (None, None) => None,
         };
-        Access { what, space: "global", bytes, address, buffer }
+        Access {
+            what,
+            space: "global",
+            bytes,
+            address,
+            buffer,
+        }
     }
 
     /// The fault of an access that no buffer holds.
@@ -236,13 +264,20 @@ mod tests {
         assert!(memory.locate(a + (1 << 21) - 4, 4).is_some());
         assert!(memory.locate(a + (1 << 21) - 3, 4).is_none());
         assert!(memory.locate(a - 1, 1).is_none());
-        assert!(matches!(memory.alloc("c", 1 << 22), Err(MemoryError::OutOfMemory { .. })));
+        assert!(matches!(
+            memory.alloc("c", 1 << 22),
+            Err(MemoryError::OutOfMemory { .. })
+        ));
         memory.free(a);
         assert_eq!(memory.available(), (1 << 22) - 100);
         assert!(memory.locate(a, 1).is_none());
-        let FaultKind::OutOfBounds(access) = memory.out_of_bounds("read", a + 8, 4) else { panic!() };
+        let FaultKind::OutOfBounds(access) = memory.out_of_bounds("read", a + 8, 4) else {
+            panic!()
+        };
         assert_eq!(access.buffer, Some(("a (freed)".to_owned(), 1 << 21, 8)));
-        let FaultKind::OutOfBounds(access) = memory.out_of_bounds("read", b + 100, 4) else { panic!() };
+        let FaultKind::OutOfBounds(access) = memory.out_of_bounds("read", b + 100, 4) else {
+            panic!()
+        };
         assert_eq!(access.buffer, Some(("b".to_owned(), 100, 100)));
     }
 

@@ -74,7 +74,11 @@ impl Module {
     /// A module from its syntax tree.
     pub fn from_ast(ast: ast::Module) -> Result<Self, Box<Fault>> {
         let mut kernels = Vec::new();
-        for function in ast.functions.iter().filter(|function| function.entry && function.body.is_some()) {
+        for function in ast
+            .functions
+            .iter()
+            .filter(|function| function.entry && function.body.is_some())
+        {
             kernels.push(kernel(function));
         }
         Ok(Self {
@@ -131,7 +135,11 @@ impl Module {
         let mut addresses = Vec::with_capacity(variables.len());
         for variable in variables {
             let placed = matches!(variable.space, Space::Global | Space::Const);
-            addresses.push(if placed { memory.alloc(&variable.name, variable_size(variable))? } else { 0 });
+            addresses.push(if placed {
+                memory.alloc(&variable.name, variable_size(variable))?
+            } else {
+                0
+            });
         }
         for (variable, &address) in variables.iter().zip(&addresses) {
             if address != 0 {
@@ -154,9 +162,7 @@ impl Module {
                 Init::Int(value) => value.to_le_bytes(),
                 Init::Float(value) if width == 4 => i128::from((*value as f32).to_bits()).to_le_bytes(),
                 Init::Float(value) => i128::from(value.to_bits()).to_le_bytes(),
-                Init::Symbol { name, offset, .. } => {
-                    i128::from(self.symbol(name, *offset, addresses)).to_le_bytes()
-                }
+                Init::Symbol { name, offset, .. } => i128::from(self.symbol(name, *offset, addresses)).to_le_bytes(),
                 Init::Masked { mask, name, offset } => {
                     let address = self.symbol(name, *offset, addresses) & mask;
                     i128::from(address.checked_shr(mask.trailing_zeros()).unwrap_or(0)).to_le_bytes()
@@ -182,8 +188,17 @@ impl Module {
 
     /// The address of a module variable in a memory, once a kernel of the module was launched there.
     pub fn variable(&self, memory: &Memory, name: &str) -> Option<u64> {
-        let index = self.inner.ast.variables.iter().position(|variable| variable.name == name)?;
-        memory.module(self.id())?.get(index).copied().filter(|&address| address != 0)
+        let index = self
+            .inner
+            .ast
+            .variables
+            .iter()
+            .position(|variable| variable.name == name)?;
+        memory
+            .module(self.id())?
+            .get(index)
+            .copied()
+            .filter(|&address| address != 0)
     }
 }
 
@@ -193,7 +208,11 @@ fn kernel(function: &Function) -> Kernel {
     for param in &function.params {
         at = u64::from(at).next_multiple_of(variable_align(param)) as u32;
         let bytes = variable_size(param) as u32;
-        params.push(Param { name: param.name.clone(), offset: at, bytes });
+        params.push(Param {
+            name: param.name.clone(),
+            offset: at,
+            bytes,
+        });
         at += bytes;
     }
     let mut shared_bytes = 0;
@@ -214,10 +233,14 @@ fn kernel(function: &Function) -> Kernel {
         }
     }
     let dims = |name: &str| {
-        function.directives.iter().find(|(directive, _)| directive == name).map(|(_, values)| {
-            let at = |i: usize| values.get(i).map_or(1, |&value| u32::try_from(value).unwrap_or(1));
-            [at(0), at(1), at(2)]
-        })
+        function
+            .directives
+            .iter()
+            .find(|(directive, _)| directive == name)
+            .map(|(_, values)| {
+                let at = |i: usize| values.get(i).map_or(1, |&value| u32::try_from(value).unwrap_or(1));
+                [at(0), at(1), at(2)]
+            })
     };
     Kernel {
         name: function.name.clone(),

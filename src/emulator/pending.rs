@@ -2,4 +2,4 @@
 
 /// Asynchronous work of a warp. Empty until an instruction family needs it.
 #[derive(Debug, Default)]
-pub struct Pending {}
+pub(super) struct Pending {}

@@ -5,32 +5,32 @@ use std::fmt;
 use multiversion::multiversion;
 
 /// Lanes of a warp.
-pub const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 /// The mask of a whole warp.
-pub const FULL: u32 = u32::MAX;
+pub(super) const FULL: u32 = u32::MAX;
 
 /// A 32-bit register of the current frame. Registers of 8 and 16 bits live here too, zero-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct R32(pub u32);
+pub(super) struct R32(pub u32);
 
 /// A 64-bit register of the current frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct R64(pub u32);
+pub(super) struct R64(pub u32);
 
 /// A predicate register of the current frame: a mask with one bit per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Pred(pub u32);
+pub(super) struct Pred(pub u32);
 
 /// A register of either width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AnyReg {
+pub(super) enum AnyReg {
     W32(R32),
     W64(R64),
     Pred(Pred),
 }
 
 /// The registers of one frame.
-pub struct Regs<'a> {
+pub(super) struct Regs<'a> {
     pub r32: &'a mut [[u32; LANES]],
     pub r64: &'a mut [[u64; LANES]],
     pub preds: &'a mut [u32],
@@ -43,7 +43,7 @@ impl fmt::Debug for Regs<'_> {
 }
 
 /// A register index with the width of its lanes known to the compiler.
-pub trait Reg: Copy + Send + Sync + fmt::Debug + 'static {
+pub(super) trait Reg: Copy + Send + Sync + fmt::Debug + 'static {
     type Value: Copy + Default + PartialEq + Send + Sync + fmt::Debug + 'static;
 
     fn get<'r>(self, regs: &'r Regs<'_>) -> &'r [Self::Value; LANES];
@@ -80,20 +80,20 @@ impl Reg for R64 {
 
 impl Regs<'_> {
     #[inline(always)]
-    pub fn pred(&self, p: Pred) -> u32 {
+    pub(super) fn pred(&self, p: Pred) -> u32 {
         self.preds[p.0 as usize]
     }
 
     /// Writes the bits of `value` that are in `mask`.
     #[inline(always)]
-    pub fn set_pred(&mut self, p: Pred, value: u32, mask: u32) {
+    pub(super) fn set_pred(&mut self, p: Pred, value: u32, mask: u32) {
         let slot = &mut self.preds[p.0 as usize];
         *slot = (*slot & !mask) | (value & mask);
     }
 
     /// Writes the lanes of `value` that are in `mask`.
     #[inline(always)]
-    pub fn set<D: Reg>(&mut self, d: D, value: &[D::Value; LANES], mask: u32) {
+    pub(super) fn set<D: Reg>(&mut self, d: D, value: &[D::Value; LANES], mask: u32) {
         let slot = d.get_mut(self);
         if mask == FULL {
             *slot = *value;

@@ -10,7 +10,7 @@ const GUARD: u8 = 2;
 
 /// Shared memory of a CTA.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub(super) struct Shared {
     bytes: Vec<u8>,
     state: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl Shared {
         self.state[layout.dynamic as usize..].fill(UNWRITTEN);
     }
 
-    pub fn size(&self) -> u32 {
+    pub(super) fn size(&self) -> u32 {
         self.bytes.len() as u32
     }
 
@@ -69,7 +69,9 @@ impl Shared {
     /// The word at a 4-aligned offset.
     #[inline]
     pub(super) fn word(&self, offset: usize) -> u32 {
-        self.bytes[offset..].first_chunk().map_or(0, |chunk| u32::from_le_bytes(*chunk))
+        self.bytes[offset..]
+            .first_chunk()
+            .map_or(0, |chunk| u32::from_le_bytes(*chunk))
     }
 
     #[inline]
@@ -82,7 +84,10 @@ impl Shared {
     /// Whether `bytes` bytes at `offset` are written, with all states read at once for the usual sizes.
     #[inline]
     pub(super) fn word_readable(&self, offset: usize) -> bool {
-        self.state.get(offset..).and_then(|s| s.first_chunk::<4>()).is_some_and(|s| *s == [WRITTEN; 4])
+        self.state
+            .get(offset..)
+            .and_then(|s| s.first_chunk::<4>())
+            .is_some_and(|s| *s == [WRITTEN; 4])
     }
 
     #[inline]
@@ -106,15 +111,12 @@ pub(super) enum Readable {
 }
 
 /// Describes a refused access to shared memory with the nearest variable.
-pub(super) fn access(
-    layout: &SharedLayout,
-    size: u32,
-    what: &'static str,
-    address: u64,
-    bytes: u32,
-) -> Access {
+pub(super) fn access(layout: &SharedLayout, size: u32, what: &'static str, address: u64, bytes: u32) -> Access {
     let dynamic = (
-        layout.dynamic_name.clone().unwrap_or_else(|| "dynamic shared memory".to_owned()),
+        layout
+            .dynamic_name
+            .clone()
+            .unwrap_or_else(|| "dynamic shared memory".to_owned()),
         layout.dynamic,
         size - layout.dynamic,
     );
@@ -129,10 +131,20 @@ pub(super) fn access(
         .chain((dynamic.2 > 0 || layout.dynamic_name.is_some()).then_some(&dynamic))
         .min_by_key(|variable| distance(variable));
     let buffer = nearest.map(|(name, offset, bytes)| (name.clone(), u64::from(*bytes), at - i64::from(*offset)));
-    Access { what, space: "shared", bytes, address, buffer }
+    Access {
+        what,
+        space: "shared",
+        bytes,
+        address,
+        buffer,
+    }
 }
 
 /// The fault of a refused read.
 pub(super) fn refused(readable: Readable, access: Access) -> FaultKind {
-    if readable == Readable::Unwritten { FaultKind::Uninitialized(access) } else { FaultKind::OutOfBounds(access) }
+    if readable == Readable::Unwritten {
+        FaultKind::Uninitialized(access)
+    } else {
+        FaultKind::OutOfBounds(access)
+    }
 }

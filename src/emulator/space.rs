@@ -4,7 +4,7 @@ use super::memory::is_global;
 
 /// Where a memory instruction looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemSpace {
+pub(super) enum MemSpace {
     Generic,
     Global,
     /// Also `shared::cta`; addresses whose top byte is not 0 belong to another CTA of the cluster (`mapa`).
@@ -15,18 +15,18 @@ pub enum MemSpace {
 }
 
 /// Windows of 4 GiB each. Like on a GPU, global addresses are generic addresses as they are.
-pub const SHARED_WINDOW: u64 = 0x7d00_0000_0000;
-pub const LOCAL_WINDOW: u64 = 0x7c00_0000_0000;
-pub const PARAM_WINDOW: u64 = 0x7b00_0000_0000;
+pub(super) const SHARED_WINDOW: u64 = 0x7d00_0000_0000;
+pub(super) const LOCAL_WINDOW: u64 = 0x7c00_0000_0000;
+pub(super) const PARAM_WINDOW: u64 = 0x7b00_0000_0000;
 /// Addresses of functions, for indirect calls: this plus the function's index.
-pub const FUNCTION_WINDOW: u64 = 0x7a00_0000_0000;
+pub(super) const FUNCTION_WINDOW: u64 = 0x7a00_0000_0000;
 
 /// In a 32-bit shared address, the CTA's rank in its cluster plus 1 sits above these bits; 0 is the own CTA.
-pub const RANK_SHIFT: u32 = 24;
+pub(super) const RANK_SHIFT: u32 = 24;
 
 /// Splits a generic address into its space and the address in that space. Addresses in no window count as global.
 #[inline]
-pub const fn resolve(address: u64) -> (MemSpace, u64) {
+pub(super) const fn resolve(address: u64) -> (MemSpace, u64) {
     if is_global(address) {
         return (MemSpace::Global, address);
     }

@@ -12,7 +12,7 @@ use super::local::Local;
 use super::regs::LANES;
 use super::space;
 
-pub(super) use run::{Arrival, Located, Pause, Surroundings, ranges, run_warp, same_kind};
+pub(super) use run::{Arrival, Located, Pause, Surroundings, ranges, run_warp};
 
 /// Where a call came from, and the frame it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,23 +73,39 @@ impl Warp {
     pub(super) fn start(&mut self, job: &Job<'_>, index: u32, ctaid: [u32; 3], cta_index: u64) {
         let threads = job.threads() - index * LANES as u32;
         let live = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
-        self.state = WarpState { index, live, ctaid, cta_index, ..WarpState::default() };
+        self.state = WarpState {
+            index,
+            live,
+            ctaid,
+            cta_index,
+            ..WarpState::default()
+        };
         self.local.clear();
         self.turns = 0;
         self.fragments.clear();
         let frame = Frame::default();
         self.enter(job, frame, u32::MAX);
         let pc = job.program.functions[0].start;
-        self.fragments.push(Fragment { pc, mask: live, frame, stack: Vec::new(), state: State::Ready, turn: 0 });
+        self.fragments.push(Fragment {
+            pc,
+            mask: live,
+            frame,
+            stack: Vec::new(),
+            state: State::Ready,
+            turn: 0,
+        });
     }
 
     /// Prepares a frame: room, fixed registers, local memory.
     pub(super) fn enter(&mut self, job: &Job<'_>, frame: Frame, mask: u32) {
         let function = &job.program.functions[frame.function as usize];
         let grow = |len: usize, base: u32, count: u32| len.max((base + count) as usize);
-        self.r32.resize(grow(self.r32.len(), frame.r32, function.r32), [0; LANES]);
-        self.r64.resize(grow(self.r64.len(), frame.r64, function.r64), [0; LANES]);
-        self.preds.resize(grow(self.preds.len(), frame.preds, function.preds), 0);
+        self.r32
+            .resize(grow(self.r32.len(), frame.r32, function.r32), [0; LANES]);
+        self.r64
+            .resize(grow(self.r64.len(), frame.r64, function.r64), [0; LANES]);
+        self.preds
+            .resize(grow(self.preds.len(), frame.preds, function.preds), 0);
         for &(wide, slot, fill) in &function.fills {
             if wide {
                 let value = fill64(job, fill);
@@ -114,7 +130,9 @@ impl Warp {
 
     /// Whether some fragment can run now.
     pub(super) fn runnable(&self) -> bool {
-        self.fragments.iter().any(|fragment| matches!(fragment.state, State::Ready | State::Retry))
+        self.fragments
+            .iter()
+            .any(|fragment| matches!(fragment.state, State::Ready | State::Retry))
     }
 }
 
@@ -169,9 +187,7 @@ fn special_lanes(job: &Job<'_>, warp: &WarpState, special: Special) -> [u32; LAN
     let clusters: [u32; 3] = std::array::from_fn(|i| job.grid[i].div_ceil(job.cluster[i]));
     let in_cluster: [u32; 3] = std::array::from_fn(|i| warp.ctaid[i] % job.cluster[i]);
     match special {
-        Special::Tid(i) => {
-            by_lane(&|lane| thread_index(job.block, warp.index * LANES as u32 + lane)[i as usize])
-        }
+        Special::Tid(i) => by_lane(&|lane| thread_index(job.block, warp.index * LANES as u32 + lane)[i as usize]),
         Special::Ntid(i) => axis(job.block, i),
         Special::Ctaid(i) => axis(warp.ctaid, i),
         Special::Nctaid(i) => axis(job.grid, i),
@@ -201,5 +217,8 @@ fn special_lanes(job: &Job<'_>, warp: &WarpState, special: Special) -> [u32; LAN
 /// The function (by index in the program) that an address names.
 pub(super) fn function_at(functions: &[FunctionCode], address: u64) -> Option<u32> {
     let index = address.checked_sub(space::FUNCTION_WINDOW)?;
-    functions.iter().position(|function| u64::from(function.ast_index) == index).map(|index| index as u32)
+    functions
+        .iter()
+        .position(|function| u64::from(function.ast_index) == index)
+        .map(|index| index as u32)
 }

@@ -17,7 +17,7 @@ type Old = Result<[u64; LANES], Box<Stop>>;
 impl Ctx<'_> {
     /// Replaces the value of `bytes` (2, 4 or 8) bytes at each lane's address by `update(lane, value)`, and returns the
     /// values before. Values are zero-extended.
-    pub fn atomic(
+    pub(crate) fn atomic(
         &mut self,
         space: MemSpace,
         at: &Addresses,
@@ -69,10 +69,16 @@ impl Ctx<'_> {
         if !offset.is_multiple_of(size) {
             return Err(misaligned(self.shared_access("atomic", address, bytes), lane as u32));
         }
-        let readable = self.shared.get(rank).map_or(Readable::Outside, |shared| shared.readable(offset, size));
+        let readable = self
+            .shared
+            .get(rank)
+            .map_or(Readable::Outside, |shared| shared.readable(offset, size));
         if readable != Readable::Yes {
             let access = self.shared_access("atomic", address, bytes);
-            return Err(Stop::new(crate::emulator::shared::refused(readable, access), lane as u32));
+            return Err(Stop::new(
+                crate::emulator::shared::refused(readable, access),
+                lane as u32,
+            ));
         }
         let place = &mut self.shared[rank].bytes_mut()[offset..offset + size];
         let mut wide = [0; 8];
@@ -93,7 +99,10 @@ impl Ctx<'_> {
         let memory = self.job.memory;
         let (buffer, offset) = writable(memory, "atomic", address, bytes, lane)?;
         if !buffer.is_initialized(offset, bytes as usize) {
-            return Err(Stop::new(FaultKind::Uninitialized(memory.access("atomic", address, bytes)), lane as u32));
+            return Err(Stop::new(
+                FaultKind::Uninitialized(memory.access("atomic", address, bytes)),
+                lane as u32,
+            ));
         }
         self.counts.global_sectors += 1;
         let word = &buffer.words()[offset / 4];
@@ -107,7 +116,11 @@ impl Ctx<'_> {
             return Ok((before, after));
         }
         let shift = offset % 4 * 8;
-        let bits = if bytes == 4 { u32::MAX } else { ((1 << (bytes * 8)) - 1) << shift };
+        let bits = if bytes == 4 {
+            u32::MAX
+        } else {
+            ((1 << (bytes * 8)) - 1) << shift
+        };
         let mut current = word.load(SeqCst);
         loop {
             let before = u64::from((current & bits) >> shift);

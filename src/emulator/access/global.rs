@@ -101,7 +101,10 @@ fn place<'m>(
 }
 
 fn unwritten(memory: &Memory, address: u64, bytes: u32, lane: usize) -> Box<Stop> {
-    Stop::new(FaultKind::Uninitialized(memory.access("read", address, bytes)), lane as u32)
+    Stop::new(
+        FaultKind::Uninitialized(memory.access("read", address, bytes)),
+        lane as u32,
+    )
 }
 
 pub(super) fn writable<'m>(
@@ -113,7 +116,10 @@ pub(super) fn writable<'m>(
 ) -> Result<(&'m Buffer, usize), Box<Stop>> {
     let (buffer, offset) = place(memory, what, address, bytes, lane)?;
     if buffer.read_only() {
-        return Err(Stop::new(FaultKind::ReadOnly(memory.access(what, address, bytes)), lane as u32));
+        return Err(Stop::new(
+            FaultKind::ReadOnly(memory.access(what, address, bytes)),
+            lane as u32,
+        ));
     }
     Ok((buffer, offset))
 }
@@ -194,7 +200,9 @@ pub(super) fn load<const N: usize>(
 #[inline]
 fn consecutive_load<const N: usize>(memory: &Memory, start: u64, bytes: u32, out: &mut Words<N>) -> bool {
     let total = bytes as usize * LANES;
-    let Some((buffer, offset)) = memory.locate(start, total as u64) else { return false };
+    let Some((buffer, offset)) = memory.locate(start, total as u64) else {
+        return false;
+    };
     if !offset.is_multiple_of(bytes as usize) {
         return false;
     }
@@ -272,7 +280,9 @@ pub(super) fn store<const N: usize>(
 #[inline]
 fn consecutive_store<const N: usize>(memory: &Memory, start: u64, bytes: u32, data: &Words<N>) -> bool {
     let total = bytes as usize * LANES;
-    let Some((buffer, offset)) = memory.locate(start, total as u64) else { return false };
+    let Some((buffer, offset)) = memory.locate(start, total as u64) else {
+        return false;
+    };
     if buffer.read_only() || !offset.is_multiple_of(bytes.max(4) as usize) {
         return false;
     }

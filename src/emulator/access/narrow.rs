@@ -30,7 +30,10 @@ impl Ctx<'_> {
         for lane in lanes(mask) {
             let (rank, offset) = self.shared_place(at[lane]);
             if !offset.is_multiple_of(width.bytes as usize) {
-                return Err(misaligned(self.shared_access("read", at[lane], width.bytes), lane as u32));
+                return Err(misaligned(
+                    self.shared_access("read", at[lane], width.bytes),
+                    lane as u32,
+                ));
             }
             let Some(shared) = self.shared.get(rank) else {
                 let access = self.shared_access("read", at[lane], width.bytes);
@@ -42,7 +45,10 @@ impl Ctx<'_> {
             }
             let readable = shared.readable(offset, width.bytes as usize);
             if readable != Readable::Yes {
-                return Err(Stop::new(refused(readable, self.shared_access("read", at[lane], width.bytes)), lane as u32));
+                return Err(Stop::new(
+                    refused(readable, self.shared_access("read", at[lane], width.bytes)),
+                    lane as u32,
+                ));
             }
             if width.bytes < 4 {
                 out[0][lane] = word_of(shared.bytes(), offset, width.bytes as usize);
@@ -68,11 +74,18 @@ impl Ctx<'_> {
         for lane in lanes(mask) {
             let (rank, offset) = self.shared_place(at[lane]);
             if !offset.is_multiple_of(width.bytes as usize) {
-                return Err(misaligned(self.shared_access("write", at[lane], width.bytes), lane as u32));
+                return Err(misaligned(
+                    self.shared_access("write", at[lane], width.bytes),
+                    lane as u32,
+                ));
             }
             let bytes = width.bytes as usize;
             let allowed = self.shared.get_mut(rank).filter(|_| true).is_some_and(|shared| {
-                if N == 1 && bytes == 4 { shared.word_writable(offset) } else { shared.writable(offset, bytes) }
+                if N == 1 && bytes == 4 {
+                    shared.word_writable(offset)
+                } else {
+                    shared.writable(offset, bytes)
+                }
             });
             if !allowed {
                 let access = self.shared_access("write", at[lane], width.bytes);
@@ -132,7 +145,8 @@ impl Ctx<'_> {
                 let shift = address % 4 * 8;
                 let bits = ((1_u32 << (width.bytes * 8)) - 1) << shift;
                 let old = self.local.word(lane, address);
-                self.local.set_word(lane, address, (old & !bits) | (data[0][lane] << shift & bits));
+                self.local
+                    .set_word(lane, address, (old & !bits) | (data[0][lane] << shift & bits));
             } else {
                 for (n, word) in data.iter().enumerate() {
                     self.local.set_word(lane, address + n as u64 * 4, word[lane]);

@@ -1,7 +1,7 @@
 //! `atom` and `red` on 32- and 64-bit values.
 
-use super::memory::space_of;
 use super::Lower;
+use super::memory::space_of;
 use crate::emulator::arith::single::{canonical, flush};
 use crate::emulator::code::Class;
 use crate::emulator::layout::{is_signed, size_of, type_of};
@@ -61,7 +61,11 @@ pub(super) fn atom(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lowe
     let [d, rest @ ..] = instruction.operands.as_slice() else {
         return Err(Refusal::Invalid("no operands".to_owned()));
     };
-    let d = if *d == Operand::Sink { None } else { Some(cx.register(d)?) };
+    let d = if *d == Operand::Sink {
+        None
+    } else {
+        Some(cx.register(d)?)
+    };
     lower(instruction, cx, d, rest)
 }
 
@@ -69,12 +73,7 @@ pub(super) fn red(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower
     lower(instruction, cx, None, &instruction.operands)
 }
 
-fn lower(
-    instruction: &Instruction,
-    cx: &mut Lowering<'_, '_>,
-    d: Option<AnyReg>,
-    operands: &[Operand],
-) -> Lower {
+fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>, d: Option<AnyReg>, operands: &[Operand]) -> Lower {
     let (mut space, mut op, mut ty) = (MemSpace::Generic, None, None);
     for modifier in &instruction.modifiers {
         let name = modifier.as_str();
@@ -102,7 +101,11 @@ fn lower(
     };
     let (address, space) = cx.address(address, space)?;
     let mut source = |operand: &Operand| -> Result<AnyReg, Refusal> {
-        if size_of(ty) == 8 { cx.src64(operand).map(AnyReg::W64) } else { cx.src32(operand).map(AnyReg::W32) }
+        if size_of(ty) == 8 {
+            cx.src64(operand).map(AnyReg::W64)
+        } else {
+            cx.src32(operand).map(AnyReg::W32)
+        }
     };
     let b = source(b)?;
     let c = c.map(source).transpose()?;

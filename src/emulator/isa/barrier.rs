@@ -45,7 +45,12 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
     if kind == BarrierKind::Arrive && count.is_none() {
         return Err(Refusal::Invalid("arrive needs a thread count".to_owned()));
     }
-    let op = BarrierOp { barrier, count, aligned, kind };
+    let op = BarrierOp {
+        barrier,
+        count,
+        aligned,
+        kind,
+    };
     Ok(Lowered::action(Class::Barrier, Action::Barrier(Box::new(op))))
 }
 
@@ -55,7 +60,13 @@ fn warp(modifiers: &[&str], instruction: &Instruction, cx: &mut Lowering<'_, '_>
         return Err(Refusal::opcode());
     };
     let members = cx.src32(members)?;
-    Ok(Lowered::action(Class::Barrier, Action::Collective { members, run: Box::new(|_, _| Ok(())) }))
+    Ok(Lowered::action(
+        Class::Barrier,
+        Action::Collective {
+            members,
+            run: Box::new(|_, _| Ok(())),
+        },
+    ))
 }
 
 /// `barrier.cluster.arrive` and `.wait`. Each lane remembers the phase that it arrived in.
@@ -98,9 +109,27 @@ fn cluster(modifiers: &[&str], instruction: &Instruction, cx: &mut Lowering<'_, 
 pub(super) fn fence(instruction: &Instruction, _cx: &mut Lowering<'_, '_>) -> Lower {
     for modifier in &instruction.modifiers {
         match modifier.as_str() {
-            "cta" | "cluster" | "gl" | "gpu" | "sys" | "sc" | "acq_rel" | "acquire" | "release" | "proxy" | "alias"
-            | "async" | "async::global" | "async::shared::cta" | "async::shared::cluster" | "async.global" | "global"
-            | "shared::cta" | "shared::cluster" | "mbarrier_init" | "sync_restrict::shared::cluster"
+            "cta"
+            | "cluster"
+            | "gl"
+            | "gpu"
+            | "sys"
+            | "sc"
+            | "acq_rel"
+            | "acquire"
+            | "release"
+            | "proxy"
+            | "alias"
+            | "async"
+            | "async::global"
+            | "async::shared::cta"
+            | "async::shared::cluster"
+            | "async.global"
+            | "global"
+            | "shared::cta"
+            | "shared::cluster"
+            | "mbarrier_init"
+            | "sync_restrict::shared::cluster"
             | "sync_restrict::shared::cta" => {}
             other => return Err(Refusal::modifier(other)),
         }

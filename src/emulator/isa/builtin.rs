@@ -91,7 +91,13 @@ fn argument(ctx: &mut Ctx<'_>, lane: usize, offset: u32) -> Result<u64, Box<Stop
 
 fn put(ctx: &mut Ctx<'_>, lane: usize, offset: u32, value: u32) -> Result<(), Box<Stop>> {
     let at = frame(ctx, offset);
-    ctx.store(MemSpace::Local, &[at; LANES], 1 << lane, Width::weak(4), &[[value; LANES]])
+    ctx.store(
+        MemSpace::Local,
+        &[at; LANES],
+        1 << lane,
+        Width::weak(4),
+        &[[value; LANES]],
+    )
 }
 
 /// A NUL-terminated string at a generic address.
@@ -137,7 +143,11 @@ fn print(ctx: &mut Ctx<'_>, lane: usize, format: u64, values: u64) -> Result<Str
         } else {
             at += 4;
             let value = word(ctx, lane, at - 4, MemSpace::Generic)?;
-            if "di".contains(conversion) { i64::from(value as i32) as u64 } else { u64::from(value) }
+            if "di".contains(conversion) {
+                i64::from(value as i32) as u64
+            } else {
+                u64::from(value)
+            }
         };
         let body = match conversion {
             'd' | 'i' => (value as i64).to_string(),
@@ -158,7 +168,12 @@ fn print(ctx: &mut Ctx<'_>, lane: usize, format: u64, values: u64) -> Result<Str
 
 fn precision(spec: &str) -> Option<usize> {
     let (_, digits) = spec.split_once('.')?;
-    Some(digits.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0))
+    Some(
+        digits
+            .trim_end_matches(|c: char| !c.is_ascii_digit())
+            .parse()
+            .unwrap_or(0),
+    )
 }
 
 fn float_text(value: f64, precision: Option<usize>, conversion: char) -> String {
@@ -186,7 +201,11 @@ fn float_text(value: f64, precision: Option<usize>, conversion: char) -> String 
             let digits = digits.max(1);
             let (mantissa, exponent) = scientific(digits - 1);
             let trim = |text: String| {
-                if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+                if text.contains('.') {
+                    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+                } else {
+                    text
+                }
             };
             if exponent < -4 || exponent >= digits as i32 {
                 exponential(&trim(mantissa), exponent)
@@ -201,9 +220,16 @@ fn float_text(value: f64, precision: Option<usize>, conversion: char) -> String 
 /// Applies a field width and the flags `-`, `0` and `+`.
 fn pad(spec: &str, body: &str, number: bool) -> String {
     let flags = &spec[..spec.find(|c| !"-+ #0".contains(c)).unwrap_or(spec.len())];
-    let width = spec[flags.len()..].split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let width = spec[flags.len()..]
+        .split(|c: char| !c.is_ascii_digit())
+        .next()
+        .unwrap_or_default();
     let width: usize = width.parse().unwrap_or(0);
-    let signed = if number && flags.contains('+') && !body.starts_with('-') { format!("+{body}") } else { body.to_owned() };
+    let signed = if number && flags.contains('+') && !body.starts_with('-') {
+        format!("+{body}")
+    } else {
+        body.to_owned()
+    };
     if flags.contains('-') {
         format!("{signed:<width$}")
     } else if flags.contains('0') && number {

@@ -24,14 +24,19 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
             }
             let [index, list] = operands(instruction)?;
             let targets = cx.targets(list)?;
-            Ok(Lowered::action(Class::Control, Action::BranchIndexed(cx.src32(index)?, targets)))
+            Ok(Lowered::action(
+                Class::Control,
+                Action::BranchIndexed(cx.src32(index)?, targets),
+            ))
         }
         "ret" => Ok(Lowered::action(Class::Control, Action::Return)),
         "exit" => Ok(Lowered::action(Class::Control, Action::Exit)),
         "trap" | "brkpt" => {
             let message = format!("the kernel executed `{}`", instruction.opcode);
             Ok(Lowered::run(Class::Control, move |_, mask| {
-                let kind = FaultKind::Trap { message: message.clone() };
+                let kind = FaultKind::Trap {
+                    message: message.clone(),
+                };
                 Err(Stop::new(kind, mask.trailing_zeros()))
             }))
         }
@@ -70,7 +75,9 @@ fn call(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower {
         return Ok(Lowered::action(Class::Control, Action::Call(Box::new(site))));
     }
     let Some(index) = cx.callee(callee) else {
-        return Err(Refusal::Unsupported(format!("function `{callee}`, which has no body here")));
+        return Err(Refusal::Unsupported(format!(
+            "function `{callee}`, which has no body here"
+        )));
     };
     let site = site(cx, Callee::Direct(index))?;
     Ok(Lowered::action(Class::Control, Action::Call(Box::new(site))))

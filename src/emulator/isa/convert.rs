@@ -9,7 +9,11 @@ use crate::emulator::regs::{AnyReg, LANES};
 use crate::ptx::ast::{Instruction, Type};
 
 pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower {
-    let types: Vec<Type> = instruction.modifiers.iter().filter_map(|modifier| type_of(modifier)).collect();
+    let types: Vec<Type> = instruction
+        .modifiers
+        .iter()
+        .filter_map(|modifier| type_of(modifier))
+        .collect();
     let rounding: Vec<&str> = instruction
         .modifiers
         .iter()
@@ -42,7 +46,11 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
     let d = cx.register(d)?;
     let f = move |raw: u64| -> u64 {
         if float(from) {
-            let value = if from == Type::F32 { f64::from(f32::from_bits(raw as u32)) } else { f64::from_bits(raw) };
+            let value = if from == Type::F32 {
+                f64::from(f32::from_bits(raw as u32))
+            } else {
+                f64::from_bits(raw)
+            };
             return match to {
                 Type::F32 => u64::from(canonical(value as f32)),
                 Type::F64 => value.to_bits(),
@@ -62,10 +70,17 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
     let fit = move |value: u64, register_bits: u32| -> u64 {
         // Narrow results are extended to the register, by their sign where they have one.
         let value = value & keep(bits);
-        let extended = if signed && bits < 64 && value >> (bits - 1) & 1 == 1 { value | !keep(bits) } else { value };
+        let extended = if signed && bits < 64 && value >> (bits - 1) & 1 == 1 {
+            value | !keep(bits)
+        } else {
+            value
+        };
         extended & keep(register_bits)
     };
-    let narrow = matches!(cx.register_type(&instruction.operands[0]), Some(Type::B16 | Type::U16 | Type::S16));
+    let narrow = matches!(
+        cx.register_type(&instruction.operands[0]),
+        Some(Type::B16 | Type::U16 | Type::S16)
+    );
     let register_bits = match d {
         AnyReg::W64(_) => 64,
         AnyReg::W32(_) if narrow => 16,

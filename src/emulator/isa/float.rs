@@ -54,16 +54,28 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
         ("add", true) => single2(instruction, cx, how, |a, b| a + b),
         ("sub", true) => single2(instruction, cx, how, |a, b| a - b),
         ("mul", true) => single2(instruction, cx, how, |a, b| a * b),
-        ("min", true) => extremum(instruction, cx, how, f32::min, |a, b| a.is_sign_negative() && !b.is_sign_negative()),
-        ("max", true) => extremum(instruction, cx, how, f32::max, |a, b| !a.is_sign_negative() && b.is_sign_negative()),
+        ("min", true) => extremum(instruction, cx, how, f32::min, |a, b| {
+            a.is_sign_negative() && !b.is_sign_negative()
+        }),
+        ("max", true) => extremum(instruction, cx, how, f32::max, |a, b| {
+            !a.is_sign_negative() && b.is_sign_negative()
+        }),
         ("add", false) => double2(instruction, cx, |a, b| canonical64(a + b)),
         ("sub", false) => double2(instruction, cx, |a, b| canonical64(a - b)),
         ("mul", false) => double2(instruction, cx, |a, b| canonical64(a * b)),
         ("min", false) => double2(instruction, cx, |a, b| {
-            canonical64(if a == b { if a.is_sign_negative() { a } else { b } } else { a.min(b) })
+            canonical64(if a == b {
+                if a.is_sign_negative() { a } else { b }
+            } else {
+                a.min(b)
+            })
         }),
         ("max", false) => double2(instruction, cx, |a, b| {
-            canonical64(if a == b { if a.is_sign_negative() { b } else { a } } else { a.max(b) })
+            canonical64(if a == b {
+                if a.is_sign_negative() { b } else { a }
+            } else {
+                a.max(b)
+            })
         }),
         ("fma" | "mad", true) => {
             let [d, a, b, c] = operands(instruction)?;
@@ -94,7 +106,11 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
 
 #[inline(always)]
 fn fused<const FTZ: bool, const SAT: bool>(a: u32, b: u32, c: u32) -> u32 {
-    let how = How { ftz: FTZ, sat: SAT, nan: false };
+    let how = How {
+        ftz: FTZ,
+        sat: SAT,
+        nan: false,
+    };
     how.give(how.take(a).mul_add(how.take(b), how.take(c)))
 }
 
@@ -164,7 +180,9 @@ fn double2(
     f: impl Fn(f64, f64) -> u64 + Copy + Send + Sync + 'static,
 ) -> Lower {
     let [d, a, b] = operands(instruction)?;
-    let run = run2(cx.dst64(d)?, cx.src64(a)?, cx.src64(b)?, move |a, b| f(f64::from_bits(a), f64::from_bits(b)));
+    let run = run2(cx.dst64(d)?, cx.src64(a)?, cx.src64(b)?, move |a, b| {
+        f(f64::from_bits(a), f64::from_bits(b))
+    });
     Ok(run.flops("fp64", 1))
 }
 

@@ -17,7 +17,10 @@ enum Part {
 
 pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower {
     let ty = last_type(instruction).ok_or_else(|| Refusal::Invalid("no type".to_owned()))?;
-    if !matches!(ty, Type::U16 | Type::S16 | Type::U32 | Type::S32 | Type::U64 | Type::S64) {
+    if !matches!(
+        ty,
+        Type::U16 | Type::S16 | Type::U32 | Type::S32 | Type::U64 | Type::S64
+    ) {
         return Err(Refusal::Unsupported(String::new()));
     }
     let mut part = None;
@@ -34,7 +37,11 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
     match instruction.opcode.as_str() {
         "mul" | "mad" => {
             let part = part.ok_or_else(|| Refusal::Invalid("none of .lo, .hi, .wide".to_owned()))?;
-            if instruction.opcode == "mul" { mul(instruction, cx, ty, part) } else { mad(instruction, cx, ty, part) }
+            if instruction.opcode == "mul" {
+                mul(instruction, cx, ty, part)
+            } else {
+                mad(instruction, cx, ty, part)
+            }
         }
         "neg" => unary(instruction, cx, ty, u32::wrapping_neg, u64::wrapping_neg),
         "abs" => unary(
@@ -44,12 +51,20 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
             |a| (a as i32).wrapping_abs() as u32,
             |a| (a as i64).wrapping_abs() as u64,
         ),
-        "add" if saturate => {
-            binary(instruction, cx, ty, |a, b| (a as i32).saturating_add(b as i32) as u32, |a, _| a)
-        }
-        "sub" if saturate => {
-            binary(instruction, cx, ty, |a, b| (a as i32).saturating_sub(b as i32) as u32, |a, _| a)
-        }
+        "add" if saturate => binary(
+            instruction,
+            cx,
+            ty,
+            |a, b| (a as i32).saturating_add(b as i32) as u32,
+            |a, _| a,
+        ),
+        "sub" if saturate => binary(
+            instruction,
+            cx,
+            ty,
+            |a, b| (a as i32).saturating_sub(b as i32) as u32,
+            |a, _| a,
+        ),
         "add" => binary(instruction, cx, ty, u32::wrapping_add, u64::wrapping_add),
         "sub" => binary(instruction, cx, ty, u32::wrapping_sub, u64::wrapping_sub),
         "min" if is_signed(ty) => binary(
@@ -73,8 +88,20 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
             instruction,
             cx,
             ty,
-            |a, b| if b == 0 { u32::MAX } else { (a as i32).wrapping_div(b as i32) as u32 },
-            |a, b| if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 },
+            |a, b| {
+                if b == 0 {
+                    u32::MAX
+                } else {
+                    (a as i32).wrapping_div(b as i32) as u32
+                }
+            },
+            |a, b| {
+                if b == 0 {
+                    u64::MAX
+                } else {
+                    (a as i64).wrapping_div(b as i64) as u64
+                }
+            },
         ),
         "div" => binary(
             instruction,
@@ -87,8 +114,20 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
             instruction,
             cx,
             ty,
-            |a, b| if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 },
-            |a, b| if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 },
+            |a, b| {
+                if b == 0 {
+                    a
+                } else {
+                    (a as i32).wrapping_rem(b as i32) as u32
+                }
+            },
+            |a, b| {
+                if b == 0 {
+                    a
+                } else {
+                    (a as i64).wrapping_rem(b as i64) as u64
+                }
+            },
         ),
         "rem" => binary(
             instruction,
@@ -104,7 +143,11 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
 /// The value of a 16-bit register as 32 bits.
 #[inline(always)]
 fn widen(signed: bool, value: u32) -> u32 {
-    if signed { i32::from(value as i16) as u32 } else { value & 0xffff }
+    if signed {
+        i32::from(value as i16) as u32
+    } else {
+        value & 0xffff
+    }
 }
 
 fn unary(
@@ -192,7 +235,11 @@ fn high64(signed: bool, a: u64, b: u64) -> u64 {
 /// The whole product of 32-bit values.
 #[inline(always)]
 fn wide(signed: bool, a: u32, b: u32) -> u64 {
-    if signed { (i64::from(a as i32) * i64::from(b as i32)) as u64 } else { u64::from(a) * u64::from(b) }
+    if signed {
+        (i64::from(a as i32) * i64::from(b as i32)) as u64
+    } else {
+        u64::from(a) * u64::from(b)
+    }
 }
 
 fn mul(instruction: &Instruction, cx: &mut Lowering<'_, '_>, ty: Type, part: Part) -> Lower {
@@ -213,9 +260,13 @@ fn mul(instruction: &Instruction, cx: &mut Lowering<'_, '_>, ty: Type, part: Par
             widen(signed, a).wrapping_mul(widen(signed, b)) >> 16 & 0xffff
         }),
         Part::High if matches!(ty, Type::U64 | Type::S64) => {
-            run2(cx.dst64(d)?, cx.src64(a)?, cx.src64(b)?, move |a, b| high64(signed, a, b))
+            run2(cx.dst64(d)?, cx.src64(a)?, cx.src64(b)?, move |a, b| {
+                high64(signed, a, b)
+            })
         }
-        Part::High => run2(cx.dst32(d)?, cx.src32(a)?, cx.src32(b)?, move |a, b| high32(signed, a, b)),
+        Part::High => run2(cx.dst32(d)?, cx.src32(a)?, cx.src32(b)?, move |a, b| {
+            high32(signed, a, b)
+        }),
     })
 }
 
@@ -229,11 +280,13 @@ fn mad(instruction: &Instruction, cx: &mut Lowering<'_, '_>, ty: Type, part: Par
     };
     Ok(match part {
         Part::Wide if long => return Err(Refusal::Invalid("there is no .wide of 64 bits".to_owned())),
-        Part::Wide if !narrow => {
-            run3(cx.dst64(d)?, cx.src32(a)?, cx.src32(b)?, cx.src64(c)?, move |a, b, c| {
-                wide(signed, a, b).wrapping_add(c)
-            })
-        }
+        Part::Wide if !narrow => run3(
+            cx.dst64(d)?,
+            cx.src32(a)?,
+            cx.src32(b)?,
+            cx.src64(c)?,
+            move |a, b, c| wide(signed, a, b).wrapping_add(c),
+        ),
         _ if long => {
             let (d, a, b, c) = (cx.dst64(d)?, cx.src64(a)?, cx.src64(b)?, cx.src64(c)?);
             if part == Part::Low {

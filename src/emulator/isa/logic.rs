@@ -56,7 +56,9 @@ fn binary(
         _ if size_of(ty) <= 4 => {
             // A literal may have bits beyond a 16-bit register.
             let bits = if size_of(ty) == 2 { 0xffff } else { u32::MAX };
-            run2(cx.dst32(d)?, cx.src32(a)?, cx.src32(b)?, move |a, b| narrow(a, b) & bits)
+            run2(cx.dst32(d)?, cx.src32(a)?, cx.src32(b)?, move |a, b| {
+                narrow(a, b) & bits
+            })
         }
         _ => return Err(Refusal::opcode()),
     })
@@ -83,7 +85,13 @@ fn not(instruction: &Instruction, cx: &mut Lowering<'_, '_>, ty: Type) -> Lower 
         _ if size_of(ty) == 8 => {
             let (d, a) = (cx.dst64(d)?, cx.src64(a)?);
             Lowered::run(Class::Integer, move |ctx, mask| {
-                map1(&mut ctx.regs, mask, d, a, |a| if logical { u64::from(a == 0) } else { !a });
+                map1(
+                    &mut ctx.regs,
+                    mask,
+                    d,
+                    a,
+                    |a| if logical { u64::from(a == 0) } else { !a },
+                );
                 Ok(())
             })
         }
@@ -91,7 +99,9 @@ fn not(instruction: &Instruction, cx: &mut Lowering<'_, '_>, ty: Type) -> Lower 
             let bits = if size_of(ty) == 2 { 0xffff } else { u32::MAX };
             let (d, a) = (cx.dst32(d)?, cx.src32(a)?);
             Lowered::run(Class::Integer, move |ctx, mask| {
-                map1(&mut ctx.regs, mask, d, a, |a| if logical { u32::from(a & bits == 0) } else { !a & bits });
+                map1(&mut ctx.regs, mask, d, a, |a| {
+                    if logical { u32::from(a & bits == 0) } else { !a & bits }
+                });
                 Ok(())
             })
         }
@@ -111,11 +121,18 @@ fn shift(instruction: &Instruction, cx: &mut Lowering<'_, '_>, ty: Type) -> Lowe
         (4, true) => run2(cx.dst32(d)?, cx.src32(a)?, n, |a, n| if n > 31 { 0 } else { a << n }),
         (4, false) if signed => run2(cx.dst32(d)?, cx.src32(a)?, n, |a, n| (a as i32 >> n.min(31)) as u32),
         (4, false) => run2(cx.dst32(d)?, cx.src32(a)?, n, |a, n| if n > 31 { 0 } else { a >> n }),
-        (2, true) => run2(cx.dst32(d)?, cx.src32(a)?, n, |a, n| if n > 15 { 0 } else { a << n & 0xffff }),
+        (2, true) => run2(
+            cx.dst32(d)?,
+            cx.src32(a)?,
+            n,
+            |a, n| if n > 15 { 0 } else { a << n & 0xffff },
+        ),
         (2, false) if signed => run2(cx.dst32(d)?, cx.src32(a)?, n, |a, n| {
             (i32::from(a as i16) >> n.min(15)) as u32 & 0xffff
         }),
-        (2, false) => run2(cx.dst32(d)?, cx.src32(a)?, n, |a, n| if n > 15 { 0 } else { (a & 0xffff) >> n }),
+        (2, false) => run2(cx.dst32(d)?, cx.src32(a)?, n, |a, n| {
+            if n > 15 { 0 } else { (a & 0xffff) >> n }
+        }),
         _ => return Err(Refusal::opcode()),
     })
 }

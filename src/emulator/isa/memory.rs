@@ -31,7 +31,12 @@ pub(super) fn space_of(modifier: &str) -> Option<MemSpace> {
 }
 
 fn form(instruction: &Instruction) -> Result<Form, Refusal> {
-    let mut form = Form { space: MemSpace::Generic, strong: false, ty: Type::Opaque, vector: 1 };
+    let mut form = Form {
+        space: MemSpace::Generic,
+        strong: false,
+        ty: Type::Opaque,
+        vector: 1,
+    };
     for modifier in &instruction.modifiers {
         let name = modifier.as_str();
         if let Some(space) = space_of(name) {
@@ -81,7 +86,11 @@ fn elements(
         single => std::slice::from_ref(single),
     };
     if parts.len() != form.vector {
-        return Err(Refusal::Invalid(format!("{} registers for a vector of {}", parts.len(), form.vector)));
+        return Err(Refusal::Invalid(format!(
+            "{} registers for a vector of {}",
+            parts.len(),
+            form.vector
+        )));
     }
     let bytes = size_of(form.ty);
     let mut out = Vec::with_capacity(parts.len());
@@ -94,7 +103,13 @@ fn elements(
             }
             part => (Some(resolve(cx, part)?), None),
         };
-        out.push(Element { byte: i as u32 * bytes, bytes, signed: is_signed(form.ty), register, high });
+        out.push(Element {
+            byte: i as u32 * bytes,
+            bytes,
+            signed: is_signed(form.ty),
+            register,
+            high,
+        });
     }
     Ok(out)
 }
@@ -108,8 +123,21 @@ pub(super) fn load(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lowe
     };
     let (address, space) = cx.address(address, form.space)?;
     let elements = elements(cx, &form, dst, |cx, part| cx.register(part))?;
-    let width = Width { bytes: size_of(form.ty) * form.vector as u32, strong: form.strong };
-    if let ([Element { register: Some(AnyReg::W32(d)), bytes: 4, .. }], 4) = (elements.as_slice(), width.bytes) {
+    let width = Width {
+        bytes: size_of(form.ty) * form.vector as u32,
+        strong: form.strong,
+    };
+    if let (
+        [
+            Element {
+                register: Some(AnyReg::W32(d)),
+                bytes: 4,
+                ..
+            },
+        ],
+        4,
+    ) = (elements.as_slice(), width.bytes)
+    {
         let d = *d;
         return Ok(Lowered::run(Class::Memory, move |ctx, mask| {
             let at = address.eval(ctx);
@@ -170,7 +198,11 @@ fn spread<const N: usize>(ctx: &mut Ctx<'_>, mask: u32, words: &Words<N>, elemen
         }
         Some(AnyReg::W64(d)) => {
             let out = std::array::from_fn(|lane| {
-                if element.signed { i64::from(narrow(lane) as i32) as u64 } else { u64::from(narrow(lane)) }
+                if element.signed {
+                    i64::from(narrow(lane) as i32) as u64
+                } else {
+                    u64::from(narrow(lane))
+                }
             });
             ctx.regs.set(d, &out, mask);
         }
@@ -198,8 +230,21 @@ pub(super) fn store(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
     if elements.iter().any(|element| element.register.is_none()) {
         return Err(Refusal::Invalid("_ as a source".to_owned()));
     }
-    let width = Width { bytes: size_of(form.ty) * form.vector as u32, strong: form.strong };
-    if let ([Element { register: Some(AnyReg::W32(a)), bytes: 1..=4, .. }], 1..=4) = (elements.as_slice(), width.bytes) {
+    let width = Width {
+        bytes: size_of(form.ty) * form.vector as u32,
+        strong: form.strong,
+    };
+    if let (
+        [
+            Element {
+                register: Some(AnyReg::W32(a)),
+                bytes: 1..=4,
+                ..
+            },
+        ],
+        1..=4,
+    ) = (elements.as_slice(), width.bytes)
+    {
         let a: R32 = *a;
         return Ok(Lowered::run(Class::Memory, move |ctx, mask| {
             let at = address.eval(ctx);
@@ -231,7 +276,11 @@ fn storing<const N: usize>(space: MemSpace, address: Address, width: Width, elem
 fn gather<const N: usize>(ctx: &Ctx<'_>, words: &mut Words<N>, element: &Element) {
     let first = (element.byte / 4) as usize;
     let shift = element.byte % 4 * 8;
-    let bits = if element.bytes >= 4 { u32::MAX } else { (1 << (element.bytes * 8)) - 1 };
+    let bits = if element.bytes >= 4 {
+        u32::MAX
+    } else {
+        (1 << (element.bytes * 8)) - 1
+    };
     let mut wide = |first: usize, value: &[u64; LANES]| {
         for lane in 0..LANES {
             words[first][lane] = value[lane] as u32;
@@ -274,7 +323,10 @@ pub(super) fn hint(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lowe
             },
         }
     }
-    let address = instruction.operands.first().ok_or_else(|| Refusal::Invalid("no operand".to_owned()))?;
+    let address = instruction
+        .operands
+        .first()
+        .ok_or_else(|| Refusal::Invalid("no operand".to_owned()))?;
     cx.address(address, space)?;
     Ok(Lowered::run(Class::Memory, |_, _| Ok(())))
 }

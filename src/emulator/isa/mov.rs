@@ -113,7 +113,9 @@ fn moving(cx: &mut Lowering<'_, '_>, name: &str, d: &Operand) -> Result<Option<L
 fn unpack(cx: &mut Lowering<'_, '_>, ty: Type, parts: &[Operand], whole: &Operand) -> Lower {
     let bits = size_of(ty) * 8 / parts.len().max(1) as u32;
     if ty == Type::B128 {
-        let [low, high] = parts else { return Err(Refusal::opcode()) };
+        let [low, high] = parts else {
+            return Err(Refusal::opcode());
+        };
         let ((a, b), low, high) = (cx.register128(whole)?, cx.dst64(low)?, cx.dst64(high)?);
         return Ok(Lowered::run(Class::Integer, move |ctx, mask| {
             let (x, y) = (*a.get(&ctx.regs), *b.get(&ctx.regs));
@@ -123,7 +125,10 @@ fn unpack(cx: &mut Lowering<'_, '_>, ty: Type, parts: &[Operand], whole: &Operan
         }));
     }
     let part = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
-    let dsts = parts.iter().map(|part| cx.dst32(part)).collect::<Result<Vec<R32>, _>>()?;
+    let dsts = parts
+        .iter()
+        .map(|part| cx.dst32(part))
+        .collect::<Result<Vec<R32>, _>>()?;
     if size_of(ty) == 8 {
         let whole = cx.src64(whole)?;
         return Ok(Lowered::run(Class::Integer, move |ctx, mask| {
@@ -150,7 +155,9 @@ fn unpack(cx: &mut Lowering<'_, '_>, ty: Type, parts: &[Operand], whole: &Operan
 fn pack(cx: &mut Lowering<'_, '_>, ty: Type, whole: &Operand, parts: &[Operand]) -> Lower {
     let bits = size_of(ty) * 8 / parts.len().max(1) as u32;
     if ty == Type::B128 {
-        let [low, high] = parts else { return Err(Refusal::opcode()) };
+        let [low, high] = parts else {
+            return Err(Refusal::opcode());
+        };
         let ((a, b), low, high) = (cx.register128(whole)?, cx.src64(low)?, cx.src64(high)?);
         return Ok(Lowered::run(Class::Integer, move |ctx, mask| {
             let (x, y) = (*low.get(&ctx.regs), *high.get(&ctx.regs));
@@ -160,7 +167,10 @@ fn pack(cx: &mut Lowering<'_, '_>, ty: Type, whole: &Operand, parts: &[Operand])
         }));
     }
     let part = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
-    let sources = parts.iter().map(|part| cx.src32(part)).collect::<Result<Vec<R32>, _>>()?;
+    let sources = parts
+        .iter()
+        .map(|part| cx.src32(part))
+        .collect::<Result<Vec<R32>, _>>()?;
     if size_of(ty) == 8 {
         let whole: R64 = cx.dst64(whole)?;
         return Ok(Lowered::run(Class::Integer, move |ctx, mask| {

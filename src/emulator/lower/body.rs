@@ -12,7 +12,7 @@ use crate::emulator::regs::{AnyReg, Pred, R32, R64};
 use crate::ptx::ast::{Function, Instruction, Operand, Pos, Space, Statement, Type, Variable};
 
 /// The state of lowering one function. Instruction families use its operand methods (see `operand.rs`).
-pub struct Lowering<'l, 'm> {
+pub(crate) struct Lowering<'l, 'm> {
     pub(super) linker: &'l mut Linker<'m>,
     pub(super) function: &'m Function,
     pub(super) code: FunctionCode,
@@ -42,24 +42,43 @@ impl<'l, 'm> Lowering<'l, 'm> {
         let mut this = Self {
             linker,
             function,
-            code: FunctionCode { name: function.name.clone(), start, ..FunctionCode::default() },
+            code: FunctionCode {
+                name: function.name.clone(),
+                start,
+                ..FunctionCode::default()
+            },
             scopes: Scopes::default(),
             fills: HashMap::new(),
             labels: Vec::new(),
             loc: None,
             index,
         };
-        this.code.ast_index = this.linker.ast.functions.iter().position(|f| std::ptr::eq(f, function)).unwrap_or(0) as u32;
+        this.code.ast_index = this
+            .linker
+            .ast
+            .functions
+            .iter()
+            .position(|f| std::ptr::eq(f, function))
+            .unwrap_or(0) as u32;
         this.scopes.push();
         this.bind_module();
         this.bind_params()?;
         let body = function.body.as_deref().unwrap_or_default();
         this.block(body)?;
         // Running off the end returns.
-        this.emit(Lowered::action(crate::emulator::code::Class::Control, Action::Return), None, function.pos, "ret");
+        this.emit(
+            Lowered::action(crate::emulator::code::Class::Control, Action::Return),
+            None,
+            function.pos,
+            "ret",
+        );
         this.patch(start)?;
         this.code.local = this.code.local.next_multiple_of(16);
-        let mut fills: Vec<_> = this.fills.into_iter().map(|((wide, fill), slot)| (wide, slot, fill)).collect();
+        let mut fills: Vec<_> = this
+            .fills
+            .into_iter()
+            .map(|((wide, fill), slot)| (wide, slot, fill))
+            .collect();
         fills.sort_unstable_by_key(|&(wide, slot, _)| (wide, slot));
         this.code.fills = fills;
         Ok(this.code)
@@ -79,7 +98,12 @@ impl<'l, 'm> Lowering<'l, 'm> {
 
     pub(super) fn shared(&mut self, variable: &Variable, key: String) -> Binding {
         let bytes = variable_size(variable);
-        if bytes == 0 || variable.linkage.as_deref().is_some_and(|linkage| linkage.contains("extern")) {
+        if bytes == 0
+            || variable
+                .linkage
+                .as_deref()
+                .is_some_and(|linkage| linkage.contains("extern"))
+        {
             self.linker.shared.dynamic_name = Some(variable.name.clone());
             return Binding::DynamicShared;
         }
@@ -110,7 +134,10 @@ impl<'l, 'm> Lowering<'l, 'm> {
     fn formal(&mut self, param: &Variable) -> Result<Place, Box<Fault>> {
         if param.space != Space::Reg {
             let offset = self.local(param);
-            return Ok(Place::Local { offset, bytes: variable_size(param) as u32 });
+            return Ok(Place::Local {
+                offset,
+                bytes: variable_size(param) as u32,
+            });
         }
         self.declare_register(param)?;
         match self.scopes.find(&param.name) {
@@ -128,7 +155,11 @@ impl<'l, 'm> Lowering<'l, 'm> {
         let bytes = variable_size(variable) as u32;
         self.code.local = offset + bytes.next_multiple_of(4) + GAP;
         self.code.local_align = self.code.local_align.max(align);
-        self.code.locals.push(LocalVariable { name: variable.name.clone(), offset, bytes });
+        self.code.locals.push(LocalVariable {
+            name: variable.name.clone(),
+            offset,
+            bytes,
+        });
         self.scopes.bind(variable.name.clone(), Binding::Local(offset));
         offset
     }
@@ -165,19 +196,19 @@ impl<'l, 'm> Lowering<'l, 'm> {
     }
 
     /// A fresh register.
-    pub fn temp32(&mut self) -> R32 {
+    pub(crate) fn temp32(&mut self) -> R32 {
         self.code.r32 += 1;
         R32(self.code.r32 - 1)
     }
 
     /// A fresh register.
-    pub fn temp64(&mut self) -> R64 {
+    pub(crate) fn temp64(&mut self) -> R64 {
         self.code.r64 += 1;
         R64(self.code.r64 - 1)
     }
 
     /// A fresh predicate.
-    pub fn temp_pred(&mut self) -> Pred {
+    pub(crate) fn temp_pred(&mut self) -> Pred {
         self.code.preds += 1;
         Pred(self.code.preds - 1)
     }
@@ -216,7 +247,12 @@ impl<'l, 'm> Lowering<'l, 'm> {
             Statement::Variable(variable) => self.declare(variable)?,
             Statement::Instruction(instruction) => self.instruction(instruction)?,
             Statement::Block(inner) => self.block(inner)?,
-            Statement::Loc { file, line, column, inlined_at } => {
+            Statement::Loc {
+                file,
+                line,
+                column,
+                inlined_at,
+            } => {
                 // Code inlined from a header is reported where the user's own file calls it.
                 self.loc = Some(inlined_at.unwrap_or((*file, *line, *column)));
             }
@@ -258,8 +294,12 @@ impl<'l, 'm> Lowering<'l, 'm> {
             let written = written(instruction);
             let kind = match refusal {
                 Refusal::Unsupported(part) if part.is_empty() => FaultKind::Unsupported { what: written },
-                Refusal::Unsupported(part) => FaultKind::Unsupported { what: format!("{written} ({part})") },
-                Refusal::Invalid(message) => FaultKind::Syntax { message: format!("{written}: {message}") },
+                Refusal::Unsupported(part) => FaultKind::Unsupported {
+                    what: format!("{written} ({part})"),
+                },
+                Refusal::Invalid(message) => FaultKind::Syntax {
+                    message: format!("{written}: {message}"),
+                },
             };
             self.fault(instruction.pos, kind)
         })?;
@@ -268,7 +308,10 @@ impl<'l, 'm> Lowering<'l, 'm> {
     }
 
     fn emit(&mut self, lowered: Lowered, guard: Option<(Pred, bool)>, pos: Pos, text: &str) {
-        self.linker.ops.push(Op { action: lowered.action, guard });
+        self.linker.ops.push(Op {
+            action: lowered.action,
+            guard,
+        });
         self.linker.notes.push(Note {
             class: lowered.class,
             flops: lowered.flops,
@@ -280,7 +323,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
     }
 
     /// The number of a label, for [`Action::Branch`]: it becomes a position once the function is complete.
-    pub fn label(&self, operand: &Operand) -> Result<u32, Refusal> {
+    pub(crate) fn label(&self, operand: &Operand) -> Result<u32, Refusal> {
         let Operand::Name(name) = operand else {
             return Err(Refusal::Invalid("the target is not a label".to_owned()));
         };
@@ -295,7 +338,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
     }
 
     /// The label numbers of a `.branchtargets` list.
-    pub fn targets(&self, operand: &Operand) -> Result<Vec<u32>, Refusal> {
+    pub(crate) fn targets(&self, operand: &Operand) -> Result<Vec<u32>, Refusal> {
         let Operand::Name(name) = operand else {
             return Err(Refusal::Invalid("the branch targets are not a name".to_owned()));
         };
@@ -329,7 +372,12 @@ impl<'l, 'm> Lowering<'l, 'm> {
         match missing {
             Some(index) => {
                 let pos = self.linker.notes[index].pos;
-                Err(self.fault(pos, FaultKind::Syntax { message: "a branch to a label without a position".to_owned() }))
+                Err(self.fault(
+                    pos,
+                    FaultKind::Syntax {
+                        message: "a branch to a label without a position".to_owned(),
+                    },
+                ))
             }
             None => Ok(()),
         }

@@ -1,9 +1,9 @@
 //! Operands to registers: what instruction families call. Literals, special registers and addresses of variables become
 //! registers with a fixed content, so that an instruction at run time only ever reads registers.
 
+use super::Refusal;
 use super::body::Lowering;
 use super::scope::Binding;
-use super::Refusal;
 use crate::emulator::access::Addresses;
 use crate::emulator::code::{Fill, Place, Special};
 use crate::emulator::exec::Ctx;
@@ -13,7 +13,7 @@ use crate::ptx::ast::{Operand, Type};
 
 /// What an address starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
+pub(crate) enum Base {
     /// An absolute address.
     None,
     R32(R32),
@@ -24,7 +24,7 @@ pub enum Base {
 
 /// A memory operand: base plus byte offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
+pub(crate) struct Address {
     pub base: Base,
     pub offset: i64,
 }
@@ -32,7 +32,7 @@ pub struct Address {
 impl Address {
     /// The address of every lane.
     #[inline]
-    pub fn eval(self, ctx: &Ctx<'_>) -> Addresses {
+    pub(crate) fn eval(self, ctx: &Ctx<'_>) -> Addresses {
         match self.base {
             Base::None => [self.offset as u64; LANES],
             Base::R32(reg) => {
@@ -72,12 +72,12 @@ impl Lowering<'_, '_> {
     }
 
     /// A register that holds a constant in every lane.
-    pub fn const32(&mut self, value: u32) -> R32 {
+    pub(crate) fn const32(&mut self, value: u32) -> R32 {
         self.fill32(Fill::Word(value))
     }
 
     /// A register that holds a constant in every lane.
-    pub fn const64(&mut self, value: u64) -> R64 {
+    pub(crate) fn const64(&mut self, value: u64) -> R64 {
         self.fill64(Fill::Wide(value))
     }
 
@@ -97,7 +97,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The declared type of a register operand.
-    pub fn register_type(&self, operand: &Operand) -> Option<Type> {
+    pub(crate) fn register_type(&self, operand: &Operand) -> Option<Type> {
         match operand {
             Operand::Name(name) => match self.binding(name) {
                 Some(Binding::Register(_, ty)) => Some(*ty),
@@ -109,7 +109,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A register of any width, by name. Not for literals.
-    pub fn register(&self, operand: &Operand) -> Result<AnyReg, Refusal> {
+    pub(crate) fn register(&self, operand: &Operand) -> Result<AnyReg, Refusal> {
         match operand {
             Operand::Name(name) => match self.binding(name) {
                 Some(Binding::Register(reg, _)) => Ok(*reg),
@@ -120,7 +120,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The halves (low, high) of a 128-bit register.
-    pub fn register128(&self, operand: &Operand) -> Result<(R64, R64), Refusal> {
+    pub(crate) fn register128(&self, operand: &Operand) -> Result<(R64, R64), Refusal> {
         match operand {
             Operand::Name(name) => match self.binding(name) {
                 Some(Binding::Wide(low, high)) => Ok((*low, *high)),
@@ -131,7 +131,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A destination of up to 32 bits; `_` gives a register that nobody reads.
-    pub fn dst32(&mut self, operand: &Operand) -> Result<R32, Refusal> {
+    pub(crate) fn dst32(&mut self, operand: &Operand) -> Result<R32, Refusal> {
         if *operand == Operand::Sink {
             return Ok(self.temp32());
         }
@@ -142,7 +142,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A 64-bit destination; `_` gives a register that nobody reads.
-    pub fn dst64(&mut self, operand: &Operand) -> Result<R64, Refusal> {
+    pub(crate) fn dst64(&mut self, operand: &Operand) -> Result<R64, Refusal> {
         if *operand == Operand::Sink {
             return Ok(self.temp64());
         }
@@ -153,7 +153,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A predicate destination; `_` gives one that nobody reads.
-    pub fn dst_pred(&mut self, operand: &Operand) -> Result<Pred, Refusal> {
+    pub(crate) fn dst_pred(&mut self, operand: &Operand) -> Result<Pred, Refusal> {
         if *operand == Operand::Sink {
             return Ok(self.temp_pred());
         }
@@ -164,11 +164,14 @@ impl Lowering<'_, '_> {
     }
 
     /// A source of up to 32 bits: a register, a literal (floats as their `f32` bits), a special register, or a shared address.
-    pub fn src32(&mut self, operand: &Operand) -> Result<R32, Refusal> {
+    pub(crate) fn src32(&mut self, operand: &Operand) -> Result<R32, Refusal> {
         match operand {
             Operand::Int(value) => Ok(self.const32(*value as u32)),
             Operand::Float { value, bits: None } => Ok(self.const32((*value as f32).to_bits())),
-            Operand::Float { bits: Some((bits, width)), .. } if *width <= 32 => Ok(self.const32(*bits as u32)),
+            Operand::Float {
+                bits: Some((bits, width)),
+                ..
+            } if *width <= 32 => Ok(self.const32(*bits as u32)),
             Operand::Float { value, .. } => Ok(self.const32((*value as f32).to_bits())),
             Operand::Name(name) => match self.bound(name) {
                 Some(Binding::Register(AnyReg::W32(reg), _)) => Ok(reg),
@@ -203,10 +206,12 @@ impl Lowering<'_, '_> {
 
     /// A 64-bit source: a register, a literal (floats as their `f64` bits), or an address. Addresses of local variables
     /// depend on the frame: see [`Self::frame_offset`].
-    pub fn src64(&mut self, operand: &Operand) -> Result<R64, Refusal> {
+    pub(crate) fn src64(&mut self, operand: &Operand) -> Result<R64, Refusal> {
         match operand {
             Operand::Int(value) => Ok(self.const64(*value as u64)),
-            Operand::Float { bits: Some((bits, 64)), .. } => Ok(self.const64(*bits)),
+            Operand::Float {
+                bits: Some((bits, 64)), ..
+            } => Ok(self.const64(*bits)),
             Operand::Float { value, .. } => Ok(self.const64(value.to_bits())),
             Operand::Name(name) => match self.bound(name) {
                 Some(Binding::Register(AnyReg::W64(reg), _)) => Ok(reg),
@@ -233,7 +238,13 @@ impl Lowering<'_, '_> {
             }
             Some(Binding::Variable(index)) => Ok(self.fill64(Fill::Variable(index, offset))),
             Some(other) => invalid(format!("`{name}` ({other:?}) has no fixed address")),
-            None => match self.linker.ast.functions.iter().position(|function| function.name == name) {
+            None => match self
+                .linker
+                .ast
+                .functions
+                .iter()
+                .position(|function| function.name == name)
+            {
                 Some(index) => {
                     self.linker.function_index(name);
                     Ok(self.const64(FUNCTION_WINDOW + index as u64))
@@ -244,7 +255,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The offset in the local frame of a local variable or parameter used as a value.
-    pub fn frame_offset(&self, operand: &Operand) -> Option<i64> {
+    pub(crate) fn frame_offset(&self, operand: &Operand) -> Option<i64> {
         let (name, offset) = match operand {
             Operand::Name(name) => (name, 0),
             Operand::Symbol { name, offset } => (name, *offset),
@@ -257,26 +268,29 @@ impl Lowering<'_, '_> {
     }
 
     /// The local variable (or parameter of a call) that an operand names.
-    pub fn local_place(&self, operand: &Operand) -> Option<Place> {
+    pub(crate) fn local_place(&self, operand: &Operand) -> Option<Place> {
         let offset = u32::try_from(self.frame_offset(operand)?).ok()?;
         let variable = self.code.locals.iter().find(|variable| variable.offset == offset)?;
-        Some(Place::Local { offset, bytes: variable.bytes })
+        Some(Place::Local {
+            offset,
+            bytes: variable.bytes,
+        })
     }
 
     /// The number of a function with a body, for [`Callee::Direct`](crate::emulator::code::Callee::Direct).
-    pub fn callee(&mut self, name: &str) -> Option<u32> {
+    pub(crate) fn callee(&mut self, name: &str) -> Option<u32> {
         self.linker.function_index(name)
     }
 
     /// Makes every function of the module part of the program: an indirect call may go anywhere.
-    pub fn reach_all(&mut self) {
+    pub(crate) fn reach_all(&mut self) {
         for function in self.linker.ast.functions.iter().filter(|function| !function.entry) {
             self.linker.function_index(&function.name);
         }
     }
 
     /// A predicate source, and whether it is negated.
-    pub fn src_pred(&mut self, operand: &Operand) -> Result<(Pred, bool), Refusal> {
+    pub(crate) fn src_pred(&mut self, operand: &Operand) -> Result<(Pred, bool), Refusal> {
         match operand {
             Operand::Name(_) => match self.register(operand)? {
                 AnyReg::Pred(pred) => Ok((pred, false)),
@@ -293,7 +307,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A memory operand. The space is the one that really holds it: parameters of functions live in local memory.
-    pub fn address(&mut self, operand: &Operand, space: MemSpace) -> Result<(Address, MemSpace), Refusal> {
+    pub(crate) fn address(&mut self, operand: &Operand, space: MemSpace) -> Result<(Address, MemSpace), Refusal> {
         let (base, offset) = match operand {
             Operand::Address { base, offset } => (base.as_deref(), *offset),
             Operand::Name(name) => (Some(name.as_str()), 0),
@@ -301,7 +315,13 @@ impl Lowering<'_, '_> {
             other => return invalid(format!("expected an address, found {}", describe(other))),
         };
         let Some(name) = base else {
-            return Ok((Address { base: Base::None, offset }, space));
+            return Ok((
+                Address {
+                    base: Base::None,
+                    offset,
+                },
+                space,
+            ));
         };
         let at = |base, offset, space| Ok((Address { base, offset }, space));
         match self.bound(name) {
@@ -317,9 +337,11 @@ impl Lowering<'_, '_> {
             Some(Binding::DynamicShared) => {
                 at(Base::R32(self.fill32(Fill::DynamicShared(0))), offset, MemSpace::Shared)
             }
-            Some(Binding::Variable(index)) => {
-                at(Base::R64(self.fill64(Fill::Variable(index, 0))), offset, MemSpace::Global)
-            }
+            Some(Binding::Variable(index)) => at(
+                Base::R64(self.fill64(Fill::Variable(index, 0))),
+                offset,
+                MemSpace::Global,
+            ),
             _ => invalid(format!("`{name}` cannot be used as an address")),
         }
     }

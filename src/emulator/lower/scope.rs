@@ -7,7 +7,7 @@ use crate::ptx::ast::Type;
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Binding {
+pub(crate) enum Binding {
     Register(AnyReg, Type),
     /// The low and high halves of a 128-bit register.
     Wide(crate::emulator::regs::R64, crate::emulator::regs::R64),

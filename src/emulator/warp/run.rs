@@ -66,9 +66,14 @@ enum End {
     Meet,
     Polling,
     /// Lanes took a branch that the others did not.
-    Split { lanes: u32, to: u32 },
+    Split {
+        lanes: u32,
+        to: u32,
+    },
     /// Lanes skip the instruction that the others are at.
-    Skip { lanes: u32 },
+    Skip {
+        lanes: u32,
+    },
     Gather,
     Retry,
     Exit(u32),
@@ -140,7 +145,15 @@ pub(in crate::emulator) fn run_warp(
 /// Runs one fragment until something other than straight-line work comes up.
 fn stretch(warp: &mut Warp, index: usize, env: &mut Surroundings<'_>, limit: u64) -> Result<End, Box<Located>> {
     let meet = warp.next_meeting(index);
-    let Warp { fragments, r32, r64, preds, local, state, .. } = warp;
+    let Warp {
+        fragments,
+        r32,
+        r64,
+        preds,
+        local,
+        state,
+        ..
+    } = warp;
     let fragment = &mut fragments[index];
     let frame = fragment.frame;
     let program = env.job.program;
@@ -193,7 +206,10 @@ fn stretch(warp: &mut Warp, index: usize, env: &mut Surroundings<'_>, limit: u64
                 } else {
                     pc += 1;
                     if active != 0 {
-                        break Ok(End::Split { lanes: active, to: *target });
+                        break Ok(End::Split {
+                            lanes: active,
+                            to: *target,
+                        });
                     }
                 }
             }
@@ -214,7 +230,10 @@ fn stretch(warp: &mut Warp, index: usize, env: &mut Surroundings<'_>, limit: u64
             Action::BranchIndexed(selector, targets) => {
                 let selector = ctx.regs.r32[selector.0 as usize];
                 let first = selector[mask.trailing_zeros() as usize];
-                let same = (0..LANES).filter(|&lane| selector[lane] == first).fold(0, |m, lane| m | 1 << lane) & mask;
+                let same = (0..LANES)
+                    .filter(|&lane| selector[lane] == first)
+                    .fold(0, |m, lane| m | 1 << lane)
+                    & mask;
                 let Some(&target) = targets.get(first as usize) else {
                     let message = format!("brx.idx with index {first}, beyond its {} targets", targets.len());
                     let stop = Stop::new(FaultKind::Trap { message }, mask.trailing_zeros());
@@ -222,7 +241,10 @@ fn stretch(warp: &mut Warp, index: usize, env: &mut Surroundings<'_>, limit: u64
                 };
                 if same != mask {
                     // The lanes that agree go; the rest come back here.
-                    break Ok(End::Split { lanes: same, to: target });
+                    break Ok(End::Split {
+                        lanes: same,
+                        to: target,
+                    });
                 }
                 pc = target;
             }
@@ -250,16 +272,15 @@ fn stretch(warp: &mut Warp, index: usize, env: &mut Surroundings<'_>, limit: u64
 fn arrival(ctx: &Ctx<'_>, fragment: usize, mask: u32, op: &BarrierOp) -> Arrival {
     let lane = mask.trailing_zeros() as usize;
     let value = |reg: R32| ctx.regs.r32[reg.0 as usize][lane];
-    Arrival { fragment, barrier: value(op.barrier), count: op.count.map(value) }
+    Arrival {
+        fragment,
+        barrier: value(op.barrier),
+        count: op.count.map(value),
+    }
 }
 
 /// Runs an instruction for each group of lanes that agree on its members; `false` if some members are not here.
-fn collective(
-    ctx: &mut Ctx<'_>,
-    mask: u32,
-    members: R32,
-    run: &crate::emulator::code::Run,
-) -> Result<bool, Box<Stop>> {
+fn collective(ctx: &mut Ctx<'_>, mask: u32, members: R32, run: &crate::emulator::code::Run) -> Result<bool, Box<Stop>> {
     let members = ctx.regs.r32[members.0 as usize];
     let live = ctx.state.live;
     let mut rest = mask;
@@ -336,7 +357,9 @@ impl Warp {
         self.fragments
             .iter()
             .enumerate()
-            .filter(|&(i, f)| i != index && f.frame == own.frame && f.pc > own.pc && !matches!(f.state, State::Barrier(_)))
+            .filter(|&(i, f)| {
+                i != index && f.frame == own.frame && f.pc > own.pc && !matches!(f.state, State::Barrier(_))
+            })
             .map(|(_, f)| f.pc)
             .min()
             .unwrap_or(u32::MAX)
@@ -376,7 +399,9 @@ impl Warp {
             let stop = Stop::new(FaultKind::Trap { message }, mask.trailing_zeros());
             Err(Box::new(Located { stop, pc, mask }))
         };
-        let Action::Call(site) = &env.job.program.ops[pc as usize].action else { return Ok(()) };
+        let Action::Call(site) = &env.job.program.ops[pc as usize].action else {
+            return Ok(());
+        };
         if fragment.stack.len() >= DEPTH {
             return located(format!("calls nested deeper than {DEPTH}"));
         }
@@ -385,7 +410,10 @@ impl Warp {
             Callee::Indirect(reg) => {
                 let addresses = self.r64[(frame.r64 + reg.0) as usize];
                 let address = addresses[mask.trailing_zeros() as usize];
-                let same = (0..LANES).filter(|&l| addresses[l] == address).fold(0, |m, lane| m | 1 << lane) & mask;
+                let same = (0..LANES)
+                    .filter(|&l| addresses[l] == address)
+                    .fold(0, |m, lane| m | 1 << lane)
+                    & mask;
                 if same != mask {
                     // The rest makes its own call afterwards.
                     self.split(index, mask & !same, pc);
@@ -402,8 +430,11 @@ impl Warp {
         if inner.local + code.local > crate::emulator::local::LOCAL_LIMIT {
             return located("the local memory of a thread is exhausted (recursion without end?)".to_owned());
         }
-        if site.args.len() != code.params.len() || site.returns.len() != code.returns.len() {
-            return located(format!("call of `{}` with the wrong number of arguments or results", code.name));
+        if !same_kind(site, &code.params, &code.returns) {
+            return located(format!(
+                "call of `{}` with other arguments or results than it has",
+                code.name
+            ));
         }
         self.enter(env.job, inner, mask);
         for (&from, &to) in site.args.iter().zip(&code.params) {
@@ -438,8 +469,15 @@ impl Warp {
     fn copy_place(&mut self, mask: u32, from: (super::Frame, Place), to: (super::Frame, Place)) {
         let lanes = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
         match (from.1, to.1) {
-            (Place::Local { offset: a, bytes }, Place::Local { offset: b, bytes: other }) => {
-                self.local.copy(mask, from.0.local + a, to.0.local + b, bytes.min(other));
+            (
+                Place::Local { offset: a, bytes },
+                Place::Local {
+                    offset: b,
+                    bytes: other,
+                },
+            ) => {
+                self.local
+                    .copy(mask, from.0.local + a, to.0.local + b, bytes.min(other));
             }
             (Place::R32(a), Place::R32(b)) => {
                 let value = self.r32[(from.0.r32 + a.0) as usize];
@@ -454,7 +492,7 @@ impl Warp {
                 let slot = &mut self.preds[(to.0.preds + b.0) as usize];
                 *slot = (*slot & !mask) | (value & mask);
             }
-            // The linker has seen that both sides are of one kind; see `isa/control.rs`.
+            // `call` has seen that both sides are of one kind.
             _ => {}
         }
     }
@@ -468,10 +506,19 @@ impl Warp {
         let place = |fragment: &Fragment| {
             let note = &env.job.program.notes[fragment.pc as usize];
             let base = self.state.index * LANES as u32;
-            format!("{} at {} (PTX line {})", threads(base, fragment.mask), note.text, note.pos.line)
+            format!(
+                "{} at {} (PTX line {})",
+                threads(base, fragment.mask),
+                note.text,
+                note.pos.line
+            )
         };
-        let others: Vec<String> =
-            self.fragments.iter().filter(|fragment| fragment.pc != first.pc).map(place).collect();
+        let others: Vec<String> = self
+            .fragments
+            .iter()
+            .filter(|fragment| fragment.pc != first.pc)
+            .map(place)
+            .collect();
         let barrier = match &env.job.program.ops[first.pc as usize].action {
             Action::Barrier(op) => {
                 self.r32[(first.frame.r32 + op.barrier.0) as usize][first.mask.trailing_zeros() as usize]
@@ -484,9 +531,17 @@ impl Warp {
         } else {
             others.join("; ")
         };
-        let kind = FaultKind::Barrier { barrier, waiting: place(first), missing };
+        let kind = FaultKind::Barrier {
+            barrier,
+            waiting: place(first),
+            missing,
+        };
         let stop = Stop::new(kind, first.mask.trailing_zeros());
-        Some(Box::new(Located { stop, pc: first.pc, mask: first.mask }))
+        Some(Box::new(Located {
+            stop,
+            pc: first.pc,
+            mask: first.mask,
+        }))
     }
 
     fn absent(&self, env: &Surroundings<'_>, fragment: &Fragment) -> String {
@@ -504,7 +559,9 @@ impl Warp {
 
 /// Lanes as thread numbers in their CTA: `threads 0-15, 20`.
 pub(in crate::emulator) fn threads(base: u32, mask: u32) -> String {
-    let all = (0..LANES as u32).filter(|lane| mask >> lane & 1 == 1).map(|lane| base + lane);
+    let all = (0..LANES as u32)
+        .filter(|lane| mask >> lane & 1 == 1)
+        .map(|lane| base + lane);
     ranges(all)
 }
 
@@ -518,16 +575,18 @@ pub(in crate::emulator) fn ranges(numbers: impl Iterator<Item = u32>) -> String 
         }
     }
     let single = matches!(runs.as_slice(), [(a, b)] if a == b);
-    let text: Vec<String> =
-        runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
+    let text: Vec<String> = runs
+        .iter()
+        .map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") })
+        .collect();
     if text.is_empty() {
         return "no threads".to_owned();
     }
     format!("{} {}", if single { "thread" } else { "threads" }, text.join(", "))
 }
 
-/// A call site for tests of arguments: kept here so that both ends agree on what a place is.
-pub(in crate::emulator) fn same_kind(site: &CallSite, params: &[Place], returns: &[Place]) -> bool {
+/// Whether a call passes as many values, and in the same kinds of place, as the function takes and gives.
+fn same_kind(site: &CallSite, params: &[Place], returns: &[Place]) -> bool {
     let same = |a: &Place, b: &Place| std::mem::discriminant(a) == std::mem::discriminant(b);
     site.args.len() == params.len()
         && site.returns.len() == returns.len()
