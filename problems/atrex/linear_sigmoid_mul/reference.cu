@@ -52,7 +52,7 @@ linear_sigmoid_mul(const unsigned short* hidden_states, const unsigned short* we
         load_tile(a, hidden_states, first_row, token_count, depth, hidden_size);
         load_tile(b, weight, first_column, out_features, depth, hidden_size);
         __syncthreads();
-#pragma unroll
+#pragma unroll 4
         for (int d = 0; d < DEPTH; d++) {
             float rows[8], columns[8];
             *(float4*)&rows[0] = *(float4*)&a[d][y];
