@@ -189,8 +189,11 @@ pub struct OutputEvidence {
     pub seed: u64,
     pub distribution: String,
     pub elements: u64,
-    /// Elements that break the contract.
+    /// Elements outside the contract's tolerance for single elements. The contract may allow a share of them.
     pub mismatches: u64,
+    /// Why the contract is broken, in words; `None` when it holds.
+    #[serde(default)]
+    pub violation: Option<String>,
     #[serde(with = "crate::number")]
     pub max_abs: f64,
     #[serde(with = "crate::number")]
