@@ -26,8 +26,6 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Exit {
     match &cli.command {
-        None => Exit::Environment,
-        Some(Command::List(_)) => Exit::Environment,
-        Some(_) => Exit::Environment,
+        None | Some(_) => Exit::Environment,
     }
 }
