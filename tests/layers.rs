@@ -38,7 +38,7 @@ fn root() -> &'static Path {
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
-        let path = entry.unwrap().path();
+        let path = entry.expect("a readable entry").path();
         if path.is_dir() {
             rust_files(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -63,7 +63,7 @@ fn sources() -> Vec<(String, String)> {
                 .map(|part| part.as_os_str().to_string_lossy())
                 .collect::<Vec<_>>()
                 .join("/");
-            (name, fs::read_to_string(path).unwrap())
+            (name, fs::read_to_string(path).expect("readable text"))
         })
         .collect()
 }
