@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// Top-level modules by layer; a module may import its own layer and lower ones.
 /// `ptx` is apart: it imports nothing of ours.
-const LAYERS: [(&str, u8); 19] = [
+const LAYERS: [(&str, u8); 21] = [
+    ("dirs", 0),
     ("dtype", 0),
     ("expr", 0),
     ("number", 0),
     ("shape", 0),
     ("stats", 0),
+    ("suggest", 0),
     ("units", 0),
     ("ptx", 0),
     ("emulator", 1),
