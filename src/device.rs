@@ -9,6 +9,8 @@ mod trouble;
 
 use serde::{Deserialize, Serialize};
 
+pub mod goldens;
+
 pub use crate::emulator::Counters;
 
 use crate::dtype::DType;

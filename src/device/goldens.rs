@@ -142,7 +142,10 @@ pub fn embedded() -> Result<Vec<Golden>, String> {
 pub fn run_all(device: &mut dyn Device, goldens: &[Golden]) -> Vec<GoldenResult> {
     goldens
         .iter()
-        .map(|golden| GoldenResult { name: golden.name.clone(), outputs: golden.run(device) })
+        .map(|golden| GoldenResult {
+            name: golden.name.clone(),
+            outputs: golden.run(device),
+        })
         .collect()
 }
 
@@ -152,8 +155,12 @@ impl Golden {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let (_, rest) = text.split_once("/*---golden").ok_or("there is no `/*---golden` header")?;
-        let (toml, _) = rest.split_once("---*/").ok_or("the header has no end: expected `---*/`")?;
+        let (_, rest) = text
+            .split_once("/*---golden")
+            .ok_or("there is no `/*---golden` header")?;
+        let (toml, _) = rest
+            .split_once("---*/")
+            .ok_or("the header has no end: expected `---*/`")?;
         let header: Header = toml::from_str(toml).map_err(|error| error.to_string())?;
         if header.threads == 0 || !header.threads.is_multiple_of(BLOCK) {
             return Err(format!("`threads` must be a multiple of {BLOCK}"));
@@ -201,7 +208,10 @@ impl Golden {
     /// # Errors
     /// The verdict of the step that failed.
     pub fn run(&self, device: &mut dyn Device) -> Outcome<Vec<Vec<u8>>> {
-        let module = device.load(&Image { ptx: self.ptx.as_str().into(), cubin: None })?;
+        let module = device.load(&Image {
+            ptx: self.ptx.as_str().into(),
+            cubin: None,
+        })?;
         let mut buffers = BTreeMap::new();
         let result = self.run_loaded(device, module, &mut buffers);
         for buffer in buffers.into_values() {
@@ -228,7 +238,11 @@ impl Golden {
             device.poison(buffer, DType::U8, 0, true)?;
             device.write(buffer, 0, &bytes)?;
         }
-        device.launch(&Bound { module, launch: &self.launch(), buffers })?;
+        device.launch(&Bound {
+            module,
+            launch: &self.launch(),
+            buffers,
+        })?;
         (0..self.outputs.len())
             .map(|i| {
                 let buffer = buffers[&format!("out{i}")];
@@ -248,7 +262,10 @@ impl Golden {
 
 /// Elements as little-endian bytes.
 pub fn to_bytes(elements: &[u64], element: Element) -> Vec<u8> {
-    elements.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(element.size())).collect()
+    elements
+        .iter()
+        .flat_map(|bits| bits.to_le_bytes().into_iter().take(element.size()))
+        .collect()
 }
 
 /// Little-endian bytes as elements.

@@ -65,9 +65,15 @@ pub(super) fn difference(element: Element, tolerance: Tolerance, got: &[u8], wan
     }
     let (got, want) = (from_bytes(got, element), from_bytes(want, element));
     let pairs = got.iter().zip(&want).enumerate();
-    let bad: Vec<_> = pairs.filter(|(_, (got, want))| !close(element, tolerance, **got, **want)).collect();
+    let bad: Vec<_> = pairs
+        .filter(|(_, (got, want))| !close(element, tolerance, **got, **want))
+        .collect();
     let (first, (one, other)) = bad.first()?;
-    let worst = bad.iter().map(|(_, (got, want))| steps(element, **got, **want)).max().unwrap_or(0);
+    let worst = bad
+        .iter()
+        .map(|(_, (got, want))| steps(element, **got, **want))
+        .max()
+        .unwrap_or(0);
     Some(format!(
         "{} of {} elements differ; element {first} is {one:#x}, wanted {other:#x}; at most {worst} steps apart",
         bad.len(),
@@ -95,20 +101,35 @@ mod tests {
 
     #[test]
     fn limits_are_alternatives() {
-        let ulp = Tolerance { ulp: 2, ..Tolerance::default() };
+        let ulp = Tolerance {
+            ulp: 2,
+            ..Tolerance::default()
+        };
         assert!(same(ulp, 1.0, 1.0_f32.next_up().next_up()));
         assert!(!same(ulp, 1.0, 1.000_001));
         assert!(same(ulp, f32::MAX, f32::INFINITY));
-        let abs = Tolerance { abs: 1e-3, ..Tolerance::default() };
+        let abs = Tolerance {
+            abs: 1e-3,
+            ..Tolerance::default()
+        };
         assert!(same(abs, 0.0, 9e-4) && !same(abs, 0.0, 2e-3));
-        let rel = Tolerance { rel: 1e-3, ..Tolerance::default() };
+        let rel = Tolerance {
+            rel: 1e-3,
+            ..Tolerance::default()
+        };
         assert!(same(rel, 1000.0, 1000.9) && !same(rel, 1000.0, 1002.0));
     }
 
     #[test]
     fn integers_have_no_tolerance() {
-        let ulp = Tolerance { ulp: 5, ..Tolerance::default() };
+        let ulp = Tolerance {
+            ulp: 5,
+            ..Tolerance::default()
+        };
         let text = difference(Element::B16, ulp, &[1, 0, 9, 0], &[1, 0, 8, 0]).expect("they differ");
-        assert!(text.starts_with("1 of 2 elements differ; element 1 is 0x9, wanted 0x8"), "{text}");
+        assert!(
+            text.starts_with("1 of 2 elements differ; element 1 is 0x9, wanted 0x8"),
+            "{text}"
+        );
     }
 }

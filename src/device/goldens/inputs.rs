@@ -33,8 +33,34 @@ fn float_specials(exponent_bits: u32, mantissa_bits: u32) -> Vec<u64> {
 fn int_specials(bits: u32) -> Vec<u64> {
     let mask = u64::MAX >> (64 - bits);
     let top = 1_u64 << (bits - 1);
-    let mut all = vec![0, 1, 2, 3, 7, 8, 24, 31, 32, 33, 0x7f, 0x80, 0xff, 0x100, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef];
-    all.extend([top - 1, top, top + 1, u64::MAX, u64::MAX - 1, u64::MAX << 7, 0xffff_8000, 0x7fff_ffff]);
+    let mut all = vec![
+        0,
+        1,
+        2,
+        3,
+        7,
+        8,
+        24,
+        31,
+        32,
+        33,
+        0x7f,
+        0x80,
+        0xff,
+        0x100,
+        0x5555_5555_5555_5555,
+        0x0123_4567_89ab_cdef,
+    ];
+    all.extend([
+        top - 1,
+        top,
+        top + 1,
+        u64::MAX,
+        u64::MAX - 1,
+        u64::MAX << 7,
+        0xffff_8000,
+        0x7fff_ffff,
+    ]);
     all.iter_mut().for_each(|value| *value &= mask);
     all
 }
@@ -54,7 +80,9 @@ fn specials(element: Element) -> Vec<u64> {
 
 /// SplitMix64's output function (Steele, Lea, Flood 2014) of input and element.
 fn random(input: usize, element: u64) -> u64 {
-    let mut z = (element + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add((input as u64 + 1) << 56);
+    let mut z = (element + 1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add((input as u64 + 1) << 56);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
@@ -125,8 +153,23 @@ mod tests {
 
     #[test]
     fn specials_are_what_they_claim() {
-        let values: Vec<f32> = specials(Element::F32).into_iter().map(|bits| f32::from_bits(bits as u32)).collect();
-        for wanted in [0.0, 1.0, -1.0, 0.5, 1.5, 2.5, 8.0, f32::MAX, f32::MIN_POSITIVE, f32::INFINITY, -f32::INFINITY] {
+        let values: Vec<f32> = specials(Element::F32)
+            .into_iter()
+            .map(|bits| f32::from_bits(bits as u32))
+            .collect();
+        for wanted in [
+            0.0,
+            1.0,
+            -1.0,
+            0.5,
+            1.5,
+            2.5,
+            8.0,
+            f32::MAX,
+            f32::MIN_POSITIVE,
+            f32::INFINITY,
+            -f32::INFINITY,
+        ] {
             assert!(values.contains(&wanted), "{wanted}");
         }
         assert_eq!(values.iter().filter(|value| value.is_nan()).count(), 2);
@@ -135,12 +178,25 @@ mod tests {
 
     #[test]
     fn inputs_are_fixed_for_ever() {
-        let input = Input { name: "a".to_owned(), element: Element::B32, per: 1, range: None, also: vec![] };
+        let input = Input {
+            name: "a".to_owned(),
+            element: Element::B32,
+            per: 1,
+            range: None,
+            also: vec![],
+        };
         let all = elements(&input, 0, 1024);
         assert_eq!(all, elements(&input, 0, 1024));
         assert_eq!((random(0, 1000), random(1, 1000)), (random(0, 1000), random(1, 1000)));
         assert_ne!(all[1000], elements(&input, 1, 1024)[1000]);
-        let ranged = Input { range: Some([-2.0, 5.0]), ..input };
-        assert!(elements(&ranged, 0, 512).iter().all(|bits| (-2..=5).contains(&(*bits as u32 as i32))));
+        let ranged = Input {
+            range: Some([-2.0, 5.0]),
+            ..input
+        };
+        assert!(
+            elements(&ranged, 0, 512)
+                .iter()
+                .all(|bits| (-2..=5).contains(&(*bits as u32 as i32)))
+        );
     }
 }

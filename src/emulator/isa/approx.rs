@@ -11,7 +11,10 @@ use crate::ptx::ast::Instruction;
 
 /// Whether this instruction asks for an approximation, as opposed to an IEEE rounding.
 pub(super) fn is_approximate(instruction: &Instruction) -> bool {
-    instruction.modifiers.iter().any(|modifier| matches!(modifier.as_str(), "approx" | "full"))
+    instruction
+        .modifiers
+        .iter()
+        .any(|modifier| matches!(modifier.as_str(), "approx" | "full"))
 }
 
 fn function(opcode: &str) -> Option<Function> {
@@ -82,15 +85,19 @@ fn single(instruction: &Instruction, l: &mut Lowering<'_, '_>, function: Functio
 fn double(instruction: &Instruction, l: &mut Lowering<'_, '_>, function: Function, ftz: bool) -> Result<Lowered> {
     let bits = (64, 64);
     let lowered = match (function, ftz) {
-        (Function::Reciprocal, true) => {
-            unary(l, Class::Special, bits, operands(instruction)?, |x| upper_half(x, |x| 1.0 / x))
-        }
-        (Function::ReciprocalRoot, true) => {
-            unary(l, Class::Special, bits, operands(instruction)?, |x| upper_half(x, |x| 1.0 / x.sqrt()))
-        }
+        (Function::Reciprocal, true) => unary(l, Class::Special, bits, operands(instruction)?, |x| {
+            upper_half(x, |x| 1.0 / x)
+        }),
+        (Function::ReciprocalRoot, true) => unary(l, Class::Special, bits, operands(instruction)?, |x| {
+            upper_half(x, |x| 1.0 / x.sqrt())
+        }),
         (Function::ReciprocalRoot, false) => unary(l, Class::Special, bits, operands(instruction)?, |x| {
             let value = 1.0 / f64::from_bits(x).sqrt();
-            if value.is_nan() { Format::F64.nan() } else { value.to_bits() }
+            if value.is_nan() {
+                Format::F64.nan()
+            } else {
+                value.to_bits()
+            }
         }),
         _ => return unsupported("this type"),
     };

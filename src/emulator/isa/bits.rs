@@ -5,7 +5,7 @@ use crate::emulator::arith::bits::{self, Permute};
 use crate::emulator::arith::convert::Integer;
 use crate::emulator::code::Class;
 use crate::emulator::lower::{Lowered, Lowering, Refusal};
-use crate::emulator::regs::{map3, map2};
+use crate::emulator::regs::{map2, map3};
 use crate::ptx::ast::{Instruction, Operand};
 
 pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
@@ -69,7 +69,9 @@ fn lop3(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> 
         });
     }
     let [d, a, b, c, t, q] = operands(instruction)?;
-    let Operand::Pair(d, p) = d else { return invalid("expected two destinations, d|p") };
+    let Operand::Pair(d, p) = d else {
+        return invalid("expected two destinations, d|p");
+    };
     let (d, p, t) = (l.dst32(d)?, l.dst_pred(p)?, table(t)?);
     let (a, b, c) = (l.src32(a)?, l.src32(b)?, l.src32(c)?);
     let (q, negated) = l.src_pred(q)?;
@@ -120,11 +122,17 @@ fn shf(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
         return unsupported("this type");
     }
     modifiers.done()?;
-    ternary(l, Class::Integer, 32, operands(instruction)?, move |low, high, amount| {
-        let amount = amount as u32;
-        let amount = if wrap { amount & 31 } else { amount.min(32) };
-        u64::from(bits::funnel(low as u32, high as u32, amount, left))
-    })
+    ternary(
+        l,
+        Class::Integer,
+        32,
+        operands(instruction)?,
+        move |low, high, amount| {
+            let amount = amount as u32;
+            let amount = if wrap { amount & 31 } else { amount.min(32) };
+            u64::from(bits::funnel(low as u32, high as u32, amount, left))
+        },
+    )
 }
 
 fn bfe(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
@@ -136,7 +144,9 @@ fn bfe(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
     if int.bits == 64 {
         let (d, a) = (l.dst64(d)?, l.src64(a)?);
         return Ok(Lowered::run(Class::Integer, move |ctx, mask| {
-            map3(&mut ctx.regs, mask, d, a, start, length, move |x, s, n| bits::extract(x, s, n, 64, int.signed));
+            map3(&mut ctx.regs, mask, d, a, start, length, move |x, s, n| {
+                bits::extract(x, s, n, 64, int.signed)
+            });
             Ok(())
         }));
     }
@@ -164,7 +174,9 @@ fn bfi(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
         let (d, a, b) = (l.dst64(d)?, l.src64(a)?, l.src64(b)?);
         return Ok(Lowered::run(Class::Integer, move |ctx, mask| {
             pack(&mut ctx.regs, mask);
-            map3(&mut ctx.regs, mask, d, a, b, field, |x, y, f| bits::insert(x, y, f & 0xff, f >> 8, 64));
+            map3(&mut ctx.regs, mask, d, a, b, field, |x, y, f| {
+                bits::insert(x, y, f & 0xff, f >> 8, 64)
+            });
             Ok(())
         }));
     }
@@ -194,9 +206,13 @@ fn counts(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered
     modifiers.done()?;
     let all = operands(instruction)?;
     match instruction.opcode.as_str() {
-        "brev" => unary(l, Class::Integer, (width, width), all, move |x| x.reverse_bits() >> (64 - width)),
+        "brev" => unary(l, Class::Integer, (width, width), all, move |x| {
+            x.reverse_bits() >> (64 - width)
+        }),
         "popc" => unary(l, Class::Integer, (32, width), all, |x| u64::from(x.count_ones())),
-        _ => unary(l, Class::Integer, (32, width), all, move |x| u64::from(x.leading_zeros() + width - 64)),
+        _ => unary(l, Class::Integer, (32, width), all, move |x| {
+            u64::from(x.leading_zeros() + width - 64)
+        }),
     }
 }
 
@@ -219,7 +235,9 @@ fn bmsk(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> 
     }
     modifiers.done()?;
     let limit = move |x: u64| if wrap { x as u32 & 31 } else { x as u32 };
-    binary(l, Class::Integer, 32, operands(instruction)?, move |x, y| u64::from(bits::mask(limit(x), limit(y))))
+    binary(l, Class::Integer, 32, operands(instruction)?, move |x, y| {
+        u64::from(bits::mask(limit(x), limit(y)))
+    })
 }
 
 fn szext(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {

@@ -27,7 +27,9 @@ pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Resu
     let (high, low) = (modifiers.take("hi"), modifiers.take("lo"));
     let ty = modifiers.ty()?;
     modifiers.done()?;
-    let Num::Int(int @ Integer { bits: 32 | 64, .. }) = ty else { return unsupported("this type") };
+    let Num::Int(int @ Integer { bits: 32 | 64, .. }) = ty else {
+        return unsupported("this type");
+    };
     let (operation, takes) = match instruction.opcode.as_str() {
         "add" => (Operation::Add, false),
         "addc" => (Operation::Add, true),
@@ -45,7 +47,12 @@ pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Resu
         return Err(Refusal::opcode());
     }
     let carry = l.carry();
-    let step = Step { operation, int, takes: takes.then_some(carry), sets: sets.then_some(carry) };
+    let step = Step {
+        operation,
+        int,
+        takes: takes.then_some(carry),
+        sets: sets.then_some(carry),
+    };
     let zero = Operand::Int(0);
     let [d, a, b, c] = if product {
         operands::<4>(instruction)?
@@ -53,7 +60,11 @@ pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Resu
         let [d, a, b] = operands(instruction)?;
         [d, a, b, &zero]
     };
-    if int.bits == 64 { step.lower::<R64>(l, [d, a, b, c]) } else { step.lower::<R32>(l, [d, a, b, c]) }
+    if int.bits == 64 {
+        step.lower::<R64>(l, [d, a, b, c])
+    } else {
+        step.lower::<R32>(l, [d, a, b, c])
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +82,9 @@ impl Step {
         let mask = self.int.mask();
         let total = match self.operation {
             Operation::Add => u128::from(a) + u128::from(b) + u128::from(carry),
-            Operation::Subtract => u128::from(a).wrapping_sub(u128::from(b)).wrapping_sub(u128::from(carry)),
+            Operation::Subtract => u128::from(a)
+                .wrapping_sub(u128::from(b))
+                .wrapping_sub(u128::from(carry)),
             Operation::Multiply(high) => {
                 let product = if signed {
                     self.int.value(a).wrapping_mul(self.int.value(b)) as u128
@@ -94,8 +107,7 @@ impl Step {
             let mut out = [R::Value::default(); LANES];
             let mut after = 0;
             for lane in 0..LANES {
-                let (value, carry) =
-                    self.eval(R::up(x[lane]), R::up(y[lane]), R::up(z[lane]), before >> lane & 1 == 1);
+                let (value, carry) = self.eval(R::up(x[lane]), R::up(y[lane]), R::up(z[lane]), before >> lane & 1 == 1);
                 out[lane] = R::down(value);
                 after |= u32::from(carry) << lane;
             }

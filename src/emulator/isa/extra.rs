@@ -33,7 +33,9 @@ fn mul24(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered>
     let sat = modifiers.take("sat");
     let ty = modifiers.ty()?;
     modifiers.done()?;
-    let Num::Int(int @ Integer { bits: 32, signed }) = ty else { return unsupported("this type") };
+    let Num::Int(int @ Integer { bits: 32, signed }) = ty else {
+        return unsupported("this type");
+    };
     let mad = instruction.opcode == "mad24";
     if sat && !(mad && high && signed) {
         return Err(Refusal::modifier("sat"));
@@ -49,7 +51,9 @@ fn mul24(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered>
             if sat { int.clamp(sum) } else { int.wrap(sum) }
         });
     }
-    binary(l, Class::Integer, 32, operands(instruction)?, move |x, y| int.wrap(product(x, y)))
+    binary(l, Class::Integer, 32, operands(instruction)?, move |x, y| {
+        int.wrap(product(x, y))
+    })
 }
 
 /// `sad`: c + |a - b|
@@ -57,7 +61,9 @@ fn sad(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
     let mut modifiers = Modifiers::of(instruction);
     let ty = modifiers.ty()?;
     modifiers.done()?;
-    let Num::Int(int @ Integer { bits: 16.., .. }) = ty else { return unsupported("this type") };
+    let Num::Int(int @ Integer { bits: 16.., .. }) = ty else {
+        return unsupported("this type");
+    };
     ternary(l, Class::Integer, int.bits, operands(instruction)?, move |x, y, z| {
         int.wrap((int.value(x) - int.value(y)).abs() + int.value(z))
     })
@@ -75,7 +81,11 @@ fn slct(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> 
         _ => return unsupported("this type"),
     };
     let first = move |c: u32| {
-        if float { f32::from_bits(if ftz { flush(c) } else { c }) >= 0.0 } else { c as i32 >= 0 }
+        if float {
+            f32::from_bits(if ftz { flush(c) } else { c }) >= 0.0
+        } else {
+            c as i32 >= 0
+        }
     };
     let [d, a, b, c] = operands(instruction)?;
     let c = l.src32(c)?;
@@ -88,7 +98,15 @@ fn slct(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> 
 
 fn select<R: Reg>(d: R, a: R, b: R, c: R32, first: impl Fn(u32) -> bool + Copy + Send + Sync + 'static) -> Lowered {
     Lowered::run(Class::Integer, move |ctx, mask| {
-        map3(&mut ctx.regs, mask, d, a, b, c, move |x, y, z| if first(z) { x } else { y });
+        map3(
+            &mut ctx.regs,
+            mask,
+            d,
+            a,
+            b,
+            c,
+            move |x, y, z| if first(z) { x } else { y },
+        );
         Ok(())
     })
 }
@@ -126,14 +144,21 @@ fn dp2a(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> 
 
 /// Whether this is `add.u16x2` or its like.
 pub(super) fn is_pair(instruction: &Instruction) -> bool {
-    instruction.modifiers.iter().any(|modifier| matches!(modifier.as_str(), "u16x2" | "s16x2"))
+    instruction
+        .modifiers
+        .iter()
+        .any(|modifier| matches!(modifier.as_str(), "u16x2" | "s16x2"))
 }
 
 fn pairs(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
     let mut modifiers = Modifiers::of(instruction);
     let ty = modifiers.ty()?;
     modifiers.done()?;
-    let (Num::IntPair(_), "add") = (ty, instruction.opcode.as_str()) else { return unsupported("this type") };
+    let (Num::IntPair(_), "add") = (ty, instruction.opcode.as_str()) else {
+        return unsupported("this type");
+    };
     let all: [&Operand; 3] = operands(instruction)?;
-    binary(l, Class::Integer, 32, all, |x, y| u64::from(both2(x as u32, y as u32, |x, y| x.wrapping_add(y) & 0xffff)))
+    binary(l, Class::Integer, 32, all, |x, y| {
+        u64::from(both2(x as u32, y as u32, |x, y| x.wrapping_add(y) & 0xffff))
+    })
 }

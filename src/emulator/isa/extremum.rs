@@ -14,7 +14,12 @@ pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Resu
     let (xorsign, abs, relu) = (modifiers.take("xorsign"), modifiers.take("abs"), modifiers.take("relu"));
     let ty = modifiers.ty()?;
     modifiers.done()?;
-    let how = Extremum { max, ftz, nan, xorsign_abs: xorsign };
+    let how = Extremum {
+        max,
+        ftz,
+        nan,
+        xorsign_abs: xorsign,
+    };
     if let Num::IntPair(signed) = ty {
         if ftz || nan || xorsign || abs {
             return unsupported("a modifier of floats on integers");
@@ -39,7 +44,9 @@ pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Resu
         }
         Num::Float(format) => {
             let bits = Num::Float(format).bits();
-            binary(l, Class::Float, bits, operands(instruction)?, move |x, y| half::extremum(format, how, x, y))
+            binary(l, Class::Float, bits, operands(instruction)?, move |x, y| {
+                half::extremum(format, how, x, y)
+            })
         }
         Num::Pair(format) => binary(l, Class::Float, 32, operands(instruction)?, move |x, y| {
             u64::from(both2(x as u32, y as u32, |x, y| half::extremum(format, how, x, y)))

@@ -10,8 +10,11 @@ use crate::ptx::ast::Instruction;
 pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
     let mut modifiers = Modifiers::of(instruction);
     let rounding = modifiers.rounding();
-    let finish =
-        Finish { ftz: modifiers.take("ftz"), sat: modifiers.take("sat"), relu: modifiers.take("relu") };
+    let finish = Finish {
+        ftz: modifiers.take("ftz"),
+        sat: modifiers.take("sat"),
+        relu: modifiers.take("relu"),
+    };
     let ty = modifiers.ty()?;
     modifiers.done()?;
     let (format, pair) = match ty {
@@ -34,7 +37,9 @@ pub(super) fn lower(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Resu
             let f = move |x, y, z| half::fma(format, finish, x, y, z);
             let all = operands(instruction)?;
             let lowered = if pair {
-                ternary(l, Class::Float, 32, all, move |x, y, z| u64::from(both3(x as u32, y as u32, z as u32, f)))
+                ternary(l, Class::Float, 32, all, move |x, y, z| {
+                    u64::from(both3(x as u32, y as u32, z as u32, f))
+                })
             } else {
                 ternary(l, Class::Float, 16, all, f)
             };
@@ -91,7 +96,9 @@ fn two(
 ) -> Result<Lowered> {
     let all = operands(instruction)?;
     if pair {
-        let lowered = binary(l, Class::Float, 32, all, move |x, y| u64::from(both2(x as u32, y as u32, f)));
+        let lowered = binary(l, Class::Float, 32, all, move |x, y| {
+            u64::from(both2(x as u32, y as u32, f))
+        });
         Ok(lowered?.flops(path, 2))
     } else {
         Ok(binary(l, Class::Float, 16, all, f)?.flops(path, 1))

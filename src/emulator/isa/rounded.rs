@@ -76,7 +76,11 @@ impl Operation {
                 Self::Reciprocal => 1.0 / x,
                 Self::SquareRoot => x.sqrt(),
             };
-            return if value.is_nan() { Format::F64.nan() } else { value.to_bits() };
+            return if value.is_nan() {
+                Format::F64.nan()
+            } else {
+                value.to_bits()
+            };
         }
         let f = Format::F64;
         match self {
@@ -123,7 +127,12 @@ fn f32(
     ftz: bool,
     sat: bool,
 ) -> Result<Lowered> {
-    if sat && !matches!(operation, Operation::Add | Operation::Sub | Operation::Mul | Operation::Fma) {
+    if sat
+        && !matches!(
+            operation,
+            Operation::Add | Operation::Sub | Operation::Mul | Operation::Fma
+        )
+    {
         return Err(Refusal::modifier("sat"));
     }
     let input = move |x: u64| if ftz { flush(x as u32) } else { x as u32 };
@@ -155,12 +164,16 @@ fn f64(
 ) -> Result<Lowered> {
     let lowered = match operation {
         Operation::Reciprocal | Operation::SquareRoot => {
-            unary(l, Class::Float, (64, 64), operands(instruction)?, move |x| operation.double(x, 0, 0, rounding))
+            unary(l, Class::Float, (64, 64), operands(instruction)?, move |x| {
+                operation.double(x, 0, 0, rounding)
+            })
         }
         Operation::Fma => ternary(l, Class::Float, 64, operands(instruction)?, move |x, y, z| {
             operation.double(x, y, z, rounding)
         }),
-        _ => binary(l, Class::Float, 64, operands(instruction)?, move |x, y| operation.double(x, y, 0, rounding)),
+        _ => binary(l, Class::Float, 64, operands(instruction)?, move |x, y| {
+            operation.double(x, y, 0, rounding)
+        }),
     };
     Ok(lowered?.flops("fp64", operation.flops()))
 }

@@ -60,13 +60,10 @@ struct Parts {
 }
 
 /// Takes the comparison and the predicate that is joined to it; `types` are taken by the caller through `ty`.
-fn parts(
-    instruction: &Instruction,
-    l: &mut Lowering<'_, '_>,
-    modifiers: &mut Modifiers<'_>,
-    ty: Num,
-) -> Result<Parts> {
-    let Some((compare, unordered)) = modifiers.find(comparison) else { return invalid("expected a comparison") };
+fn parts(instruction: &Instruction, l: &mut Lowering<'_, '_>, modifiers: &mut Modifiers<'_>, ty: Num) -> Result<Parts> {
+    let Some((compare, unordered)) = modifiers.find(comparison) else {
+        return invalid("expected a comparison");
+    };
     let join = modifiers.find(|word| {
         Some(match word {
             "and" => Join::And,
@@ -88,7 +85,15 @@ fn parts(
         (Some(join), [_, _, _, predicate]) => Some((join, l.src_pred(predicate)?)),
         _ => return invalid("wrong number of operands"),
     };
-    Ok(Parts { test: Test { ty, compare, unordered, ftz }, join })
+    Ok(Parts {
+        test: Test {
+            ty,
+            compare,
+            unordered,
+            ftz,
+        },
+        join,
+    })
 }
 
 fn joined(ctx: &Ctx<'_>, join: Option<(Join, (Pred, bool))>, bits: u32) -> u32 {
@@ -160,9 +165,7 @@ pub(super) fn set(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result
     let run = move |ctx: &mut Ctx<'_>, mask: u32, low: u32, high: u32| {
         let (low, high) = (joined(ctx, join, low), joined(ctx, join, high));
         let pick = |bits: u32, lane: usize| if bits >> lane & 1 == 1 { truth } else { 0 };
-        let out = std::array::from_fn(|lane| {
-            pick(low, lane) | if pair { pick(high, lane) << 16 } else { 0 }
-        });
+        let out = std::array::from_fn(|lane| pick(low, lane) | if pair { pick(high, lane) << 16 } else { 0 });
         ctx.regs.set(d, &out, mask);
         Ok(())
     };

@@ -12,9 +12,13 @@ pub(super) fn copysign(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> R
     let mut modifiers = Modifiers::of(instruction);
     let ty = modifiers.ty()?;
     modifiers.done()?;
-    let Num::Float(format @ (Format::F32 | Format::F64)) = ty else { return unsupported("this type") };
+    let Num::Float(format @ (Format::F32 | Format::F64)) = ty else {
+        return unsupported("this type");
+    };
     let sign = format.sign_bit();
-    binary(l, Class::Float, ty.bits(), operands(instruction)?, move |x, y| x & sign | y & (sign - 1))
+    binary(l, Class::Float, ty.bits(), operands(instruction)?, move |x, y| {
+        x & sign | y & (sign - 1)
+    })
 }
 
 /// The classes that `testp` asks about.
@@ -58,7 +62,9 @@ pub(super) fn testp(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Resu
     });
     let ty = modifiers.ty()?;
     modifiers.done()?;
-    let Some(test) = test else { return unsupported("its class") };
+    let Some(test) = test else {
+        return unsupported("its class");
+    };
     let [p, a] = operands(instruction)?;
     let p = l.dst_pred(p)?;
     match ty {

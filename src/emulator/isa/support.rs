@@ -81,7 +81,9 @@ pub(super) struct Modifiers<'i> {
 
 impl<'i> Modifiers<'i> {
     pub(super) fn of(instruction: &'i Instruction) -> Self {
-        Self { rest: instruction.modifiers.iter().map(String::as_str).collect() }
+        Self {
+            rest: instruction.modifiers.iter().map(String::as_str).collect(),
+        }
     }
 
     /// Takes a modifier if it is there.
@@ -91,7 +93,11 @@ impl<'i> Modifiers<'i> {
 
     /// Takes the first modifier that `parse` knows.
     pub(super) fn find<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let (at, value) = self.rest.iter().enumerate().find_map(|(at, word)| Some((at, parse(word)?)))?;
+        let (at, value) = self
+            .rest
+            .iter()
+            .enumerate()
+            .find_map(|(at, word)| Some((at, parse(word)?)))?;
         self.rest.remove(at);
         Some(value)
     }
@@ -136,7 +142,8 @@ pub(super) fn unsupported<T>(part: impl Into<String>) -> Result<T> {
 pub(super) fn operands<const N: usize>(instruction: &Instruction) -> Result<[&Operand; N]> {
     let all: Vec<&Operand> = instruction.operands.iter().collect();
     let found = all.len();
-    all.try_into().map_err(|_| Refusal::Invalid(format!("expected {N} operands, found {found}")))
+    all.try_into()
+        .map_err(|_| Refusal::Invalid(format!("expected {N} operands, found {found}")))
 }
 
 /// A register whose lanes can be seen as 64-bit patterns.
@@ -222,7 +229,11 @@ fn lift2<R: Lanes>(
     [d, a, b]: [&Operand; 3],
     f: impl Fn(u64, u64) -> u64 + Copy + Send + Sync + 'static,
 ) -> Result<Lowered> {
-    let (d, a, b) = (R::destination(lowering, d)?, R::source(lowering, a)?, R::source(lowering, b)?);
+    let (d, a, b) = (
+        R::destination(lowering, d)?,
+        R::source(lowering, a)?,
+        R::source(lowering, b)?,
+    );
     Ok(Lowered::run(class, move |ctx, mask| {
         map2(&mut ctx.regs, mask, d, a, b, move |x, y| R::down(f(R::up(x), R::up(y))));
         Ok(())
@@ -251,9 +262,15 @@ fn lift3<R: Lanes>(
     f: impl Fn(u64, u64, u64) -> u64 + Copy + Send + Sync + 'static,
 ) -> Result<Lowered> {
     let d = R::destination(lowering, d)?;
-    let (a, b, c) = (R::source(lowering, a)?, R::source(lowering, b)?, R::source(lowering, c)?);
+    let (a, b, c) = (
+        R::source(lowering, a)?,
+        R::source(lowering, b)?,
+        R::source(lowering, c)?,
+    );
     Ok(Lowered::run(class, move |ctx, mask| {
-        map3(&mut ctx.regs, mask, d, a, b, c, move |x, y, z| R::down(f(R::up(x), R::up(y), R::up(z))));
+        map3(&mut ctx.regs, mask, d, a, b, c, move |x, y, z| {
+            R::down(f(R::up(x), R::up(y), R::up(z)))
+        });
         Ok(())
     }))
 }

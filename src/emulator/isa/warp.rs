@@ -89,7 +89,9 @@ fn shfl(instruction: &Instruction, l: &mut Lowering<'_, '_>, mut modifiers: Modi
             _ => return None,
         })
     });
-    let Some(mode) = mode else { return invalid("expected .up, .down, .bfly or .idx") };
+    let Some(mode) = mode else {
+        return invalid("expected .up, .down, .bfly or .idx");
+    };
     let ty = modifiers.ty()?;
     modifiers.done()?;
     if ty != Num::Bits(32) {
@@ -124,7 +126,9 @@ fn shfl(instruction: &Instruction, l: &mut Lowering<'_, '_>, mut modifiers: Modi
 /// `vote.sync.ballot.b32 d, p, members`; `.all .any .uni` give a predicate.
 fn vote(instruction: &Instruction, l: &mut Lowering<'_, '_>, mut modifiers: Modifiers<'_>) -> Result<Lowered> {
     let mode = modifiers.find(|word| ["all", "any", "uni", "ballot"].into_iter().find(|mode| *mode == word));
-    let Some(mode) = mode else { return invalid("expected .all, .any, .uni or .ballot") };
+    let Some(mode) = mode else {
+        return invalid("expected .all, .any, .uni or .ballot");
+    };
     let ty = modifiers.ty()?;
     modifiers.done()?;
     let [d, p, members] = operands(instruction)?;
@@ -197,7 +201,9 @@ fn match_run<A: Reg>(all: bool, d: R32, p: Option<crate::emulator::regs::Pred>, 
             let values = *a.get(&ctx.regs);
             let mut out = [0; LANES];
             for lane in lanes(mask) {
-                out[lane] = lanes(mask).filter(|&other| values[other] == values[lane]).fold(0, |set, at| set | 1 << at);
+                out[lane] = lanes(mask)
+                    .filter(|&other| values[other] == values[lane])
+                    .fold(0, |set, at| set | 1 << at);
             }
             if all {
                 let equal = lanes(mask).all(|lane| out[lane] == mask);
@@ -216,7 +222,9 @@ fn match_run<A: Reg>(all: bool, d: R32, p: Option<crate::emulator::regs::Pred>, 
 fn redux(instruction: &Instruction, l: &mut Lowering<'_, '_>, mut modifiers: Modifiers<'_>) -> Result<Lowered> {
     let names = ["add", "min", "max", "and", "or", "xor"];
     let operation = modifiers.find(|word| names.into_iter().find(|name| *name == word));
-    let Some(operation) = operation else { return unsupported("its operation") };
+    let Some(operation) = operation else {
+        return unsupported("its operation");
+    };
     let ty = modifiers.ty()?;
     modifiers.done()?;
     let bitwise = matches!(operation, "and" | "or" | "xor");
@@ -252,7 +260,9 @@ fn redux(instruction: &Instruction, l: &mut Lowering<'_, '_>, mut modifiers: Mod
 fn elect(instruction: &Instruction, l: &mut Lowering<'_, '_>, modifiers: Modifiers<'_>) -> Result<Lowered> {
     modifiers.done()?;
     let [d, members] = operands(instruction)?;
-    let Operand::Pair(d, p) = d else { return invalid("expected two destinations, d|p") };
+    let Operand::Pair(d, p) = d else {
+        return invalid("expected two destinations, d|p");
+    };
     let (d, p, members) = (l.dst32(d)?, l.dst_pred(p)?, l.src32(members)?);
     Ok(collective(
         members,
