@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::RunRequest;
 use super::bench::Bench;
-use super::event::Event;
 use super::reference::{Reference, blame};
 use super::report::{CompileReport, RunReport};
-use super::{RunRequest, Sink};
 use crate::device::{Device, DeviceInfo, Image, ModuleId};
 use crate::kernel::plan::Plan;
 use crate::kernel::{self, ErrorKind, KernelError, KernelFile, Language};
@@ -44,7 +43,17 @@ pub struct Compiled {
     pub key: String,
 }
 
+/// What makes PTX of CUDA C++.
+pub trait Compiler {
+    /// Compiles a CUDA C++ kernel file for a device, with its definitions.
+    ///
+    /// # Errors
+    /// `compile_error` with the diagnostics; `environment` where there is no compiler.
+    fn compile(&mut self, file: &KernelFile, defines: &[(String, i64)], device: &DeviceInfo) -> Outcome<Compiled>;
+}
+
 /// A compiled candidate, loaded on the device.
+#[derive(Debug)]
 pub struct Built {
     pub report: CompileReport,
     module: ModuleId,
@@ -83,7 +92,11 @@ pub fn load(request: &RunRequest, bench: &Bench<'_>, report: &mut RunReport) -> 
         None
     };
     let (path, text, shipped) = match &builtin {
-        Some(source) => (PathBuf::from(&source.name), Some(source.text.to_string()), source.ptx.clone()),
+        Some(source) => (
+            PathBuf::from(&source.name),
+            Some(source.text.to_string()),
+            source.ptx.clone(),
+        ),
         None => (request.kernel_path.clone(), request.kernel_text.clone(), None),
     };
     let file = kernel::load(&path, text.as_deref()).map_err(|error| Box::new(kernel_verdict(&error)))?;
@@ -105,7 +118,7 @@ pub fn load(request: &RunRequest, bench: &Bench<'_>, report: &mut RunReport) -> 
 pub fn builtin(catalogue: &Catalogue, name: &Path) -> Option<Source> {
     let name = name.to_str()?;
     let (operator, kernel) = name.split_once('/')?;
-    let operator = catalogue.operator(operator)?;
+    let operator = catalogue.operator(operator).ok()?;
     let wanted = |source: &&Source| {
         let file = source.name.rsplit('/').next().unwrap_or(&source.name);
         file == kernel || file.rsplit_once('.').is_some_and(|(stem, _)| stem == kernel)
@@ -116,7 +129,9 @@ pub fn builtin(catalogue: &Catalogue, name: &Path) -> Option<Source> {
 /// Shipped PTX of a built-in kernel with exactly this text: a copy on disk needs no compiler either.
 fn same_text(operator: &Operator, text: &str) -> Option<Arc<str>> {
     let sources = operator.kernels.iter().chain(&operator.reference);
-    sources.filter(|source| &*source.text == text).find_map(|source| source.ptx.clone())
+    sources
+        .filter(|source| &*source.text == text)
+        .find_map(|source| source.ptx.clone())
 }
 
 fn operator_of(request: &RunRequest, catalogue: &Catalogue, file: &KernelFile) -> Outcome<Arc<Operator>> {
@@ -126,23 +141,30 @@ fn operator_of(request: &RunRequest, catalogue: &Catalogue, file: &KernelFile) -
             .try_next("`ridgepoint list operators` shows the names")
             .fail();
     };
-    let Some(operator) = catalogue.operator(name) else {
-        let mut verdict = unknown_operator(catalogue, name);
-        if request.operator.is_none()
-            && let Some(place) = file.header.operator_place
-        {
-            verdict = verdict.with(Evidence::Diagnostic {
-                severity: Severity::Error,
-                message: format!("unknown operator `{name}`"),
-                at: Some(location(&file.path, place)),
-            });
+    let operator = match catalogue.operator(name) {
+        Ok(operator) => Arc::clone(operator),
+        Err(unknown) => {
+            let mut verdict = Verdict::new(Class::InvalidKernel, unknown.reason)
+                .try_next("`ridgepoint list operators` shows the names");
+            if request.operator.is_none()
+                && let Some(place) = file.header.operator_place
+            {
+                verdict = verdict.with(Evidence::Diagnostic {
+                    severity: Severity::Error,
+                    message: format!("unknown operator `{name}`"),
+                    at: Some(location(&file.path, place)),
+                });
+            }
+            return verdict.fail();
         }
-        return verdict.fail();
     };
     if !operator.is_complete() {
         return Verdict::new(
             Class::Environment,
-            format!("`{}` has no reference yet: nothing can say what is right", operator.name),
+            format!(
+                "`{}` has no reference yet: nothing can say what is right",
+                operator.name
+            ),
         )
         .try_next("`ridgepoint list operators` marks the complete operators")
         .try_next("a folder given with --problems may add the reference and the contract")
@@ -151,21 +173,16 @@ fn operator_of(request: &RunRequest, catalogue: &Catalogue, file: &KernelFile) -
     Ok(operator)
 }
 
-/// The verdict for an operator's name that is not known.
-pub fn unknown_operator(catalogue: &Catalogue, name: &str) -> Verdict {
-    let names: Vec<&str> = catalogue.operators().iter().map(|operator| operator.name.as_str()).collect();
-    let hint = crate::suggest::hint(name, names.iter().copied());
-    Verdict::new(Class::InvalidKernel, format!("unknown operator `{name}`{hint}"))
-        .try_next("`ridgepoint list operators` shows the names")
-}
-
 /// The tunables in force: the header's first values, replaced where the request says so.
 ///
 /// # Errors
 /// Names a tunable that the header does not have.
 fn defines(file: &KernelFile, tune: &[(String, i64)]) -> Outcome<Vec<(String, i64)>> {
     let header = &file.header.tune;
-    if let Some((name, _)) = tune.iter().find(|(name, _)| !header.iter().any(|known| known.name == *name)) {
+    if let Some((name, _)) = tune
+        .iter()
+        .find(|(name, _)| !header.iter().any(|known| known.name == *name))
+    {
         let known: Vec<&str> = header.iter().map(|tunable| tunable.name.as_str()).collect();
         let advice = if known.is_empty() {
             "its header has no `[tune]`".to_owned()
@@ -179,15 +196,26 @@ fn defines(file: &KernelFile, tune: &[(String, i64)]) -> Outcome<Vec<(String, i6
     Ok(header
         .iter()
         .filter_map(|tunable| {
-            let forced = tune.iter().find(|(name, _)| *name == tunable.name).map(|(_, value)| *value);
-            Some((tunable.name.clone(), forced.or_else(|| tunable.values.first().copied())?))
+            let forced = tune
+                .iter()
+                .find(|(name, _)| *name == tunable.name)
+                .map(|(_, value)| *value);
+            Some((
+                tunable.name.clone(),
+                forced.or_else(|| tunable.values.first().copied())?,
+            ))
         })
         .collect())
 }
 
 /// Compiles the candidate and loads it.
-pub fn candidate(loaded: &Loaded, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> Outcome<Built> {
-    let compiled = compile(&loaded.file, &defines(&loaded.file, &loaded.tune)?, loaded.shipped.as_ref(), bench, sink)?;
+pub fn candidate(loaded: &Loaded, bench: &mut Bench<'_>) -> Outcome<Built> {
+    let compiled = compile(
+        &loaded.file,
+        &defines(&loaded.file, &loaded.tune)?,
+        loaded.shipped.as_ref(),
+        bench,
+    )?;
     let module = bench.device.load(&compiled.image)?;
     Ok(Built {
         report: compiled.report,
@@ -195,17 +223,49 @@ pub fn candidate(loaded: &Loaded, bench: &mut Bench<'_>, sink: &mut Sink<'_>) ->
     })
 }
 
-/// The reference of an operator, compiled and loaded once, with its plan for one shape.
-pub fn reference(operator: &Operator, shape: &Shape, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> Outcome<Reference> {
-    prepare_reference(operator, shape, bench, sink).map_err(|verdict| blame(*verdict, operator))
+/// The image of a kernel file: PTX as it is, shipped PTX where the text and the definitions are those it was made from,
+/// and the compiler's otherwise.
+fn compile(
+    file: &KernelFile,
+    values: &[(String, i64)],
+    shipped: Option<&Arc<str>>,
+    bench: &mut Bench<'_>,
+) -> Outcome<Compiled> {
+    if file.language == Language::Ptx {
+        return Ok(as_is(&file.text, "none: the file is PTX"));
+    }
+    match shipped {
+        Some(ptx) if values == defines(file, &[])? => Ok(as_is(ptx, "shipped PTX")),
+        _ => bench.compiler.compile(file, values, bench.device.info()),
+    }
 }
 
-fn prepare_reference(
-    operator: &Operator,
-    shape: &Shape,
-    bench: &mut Bench<'_>,
-    sink: &mut Sink<'_>,
-) -> Outcome<Reference> {
+fn as_is(ptx: &Arc<str>, compiler: &str) -> Compiled {
+    let target = ptx.lines().find_map(|line| line.trim().strip_prefix(".target"));
+    Compiled {
+        image: Image {
+            ptx: Arc::clone(ptx),
+            cubin: None,
+        },
+        report: CompileReport {
+            compiler: compiler.to_owned(),
+            arch: target
+                .map_or("", |target| target.split(',').next().unwrap_or("").trim())
+                .to_owned(),
+            milliseconds: 0.0,
+            cached: true,
+            resources: Vec::new(),
+        },
+        key: sha256(ptx),
+    }
+}
+
+/// The reference of an operator, compiled and loaded once, with its plan for one shape.
+pub fn reference(operator: &Operator, shape: &Shape, bench: &mut Bench<'_>) -> Outcome<Reference> {
+    prepare_reference(operator, shape, bench).map_err(|verdict| blame(*verdict, operator))
+}
+
+fn prepare_reference(operator: &Operator, shape: &Shape, bench: &mut Bench<'_>) -> Outcome<Reference> {
     let Some(source) = &operator.reference else {
         return Verdict::new(Class::Environment, "there is no reference yet").fail();
     };
@@ -214,7 +274,7 @@ fn prepare_reference(
     let plan = file
         .plan(operator, shape, &bench.device.info().properties, &[])
         .map_err(|error| Box::new(kernel_verdict(&error)))?;
-    let compiled = compile(&file, &plan.defines, source.ptx.as_ref(), bench, sink)?;
+    let compiled = compile(&file, &plan.defines, source.ptx.as_ref(), bench)?;
     let module = bench.warm.module(bench.device, &compiled)?;
     Ok(Reference {
         plan,
@@ -244,7 +304,9 @@ pub fn kernel_verdict(error: &KernelError) -> Verdict {
     });
     verdict.next.extend(error.advice.clone());
     if let Some(offer) = &error.offer {
-        verdict.evidence.push(Evidence::Note { text: format!("offered header:\n{offer}") });
+        verdict.evidence.push(Evidence::Note {
+            text: format!("offered header:\n{offer}"),
+        });
     }
     verdict
 }

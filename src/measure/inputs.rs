@@ -64,7 +64,11 @@ fn generate_spec(operator: &Operator, shape: &Shape, case: &Case, tensor: &Concr
         Verdict::new(Class::Environment, format!("problem `{}`: {reason}", operator.name))
             .try_next("`ridgepoint check` validates the problem files")
     };
-    let Some(index) = operator.tensors.iter().position(|candidate| candidate.name == tensor.name) else {
+    let Some(index) = operator
+        .tensors
+        .iter()
+        .position(|candidate| candidate.name == tensor.name)
+    else {
         return broken(format!("no tensor `{}`", tensor.name)).fail();
     };
     let scope = operator.scope(shape);

@@ -30,9 +30,9 @@ impl Needs {
 
     /// The sum, saturating: a nonsensical scratch size must not wrap around into a small one.
     pub fn total(&self) -> u64 {
-        self.0
-            .iter()
-            .fold(0, |sum: u64, need| sum.saturating_add(need.bytes).saturating_add(PER_BUFFER_OVERHEAD))
+        self.0.iter().fold(0, |sum: u64, need| {
+            sum.saturating_add(need.bytes).saturating_add(PER_BUFFER_OVERHEAD)
+        })
     }
 
     /// # Errors
@@ -44,7 +44,11 @@ impl Needs {
         }
         let mut verdict = Verdict::new(
             Class::OutOfMemory,
-            format!("this shape needs {} and the device has {} free", human(total), human(free)),
+            format!(
+                "this shape needs {} and the device has {} free",
+                human(total),
+                human(free)
+            ),
         );
         let mut largest = self.0.clone();
         largest.sort_by_key(|need| std::cmp::Reverse(need.bytes));
@@ -66,7 +70,11 @@ fn human(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+    if unit == 0 {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
 }
 
 #[cfg(test)]

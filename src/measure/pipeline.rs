@@ -63,32 +63,28 @@ pub fn device_report(device: &DeviceInfo) -> DeviceReport {
 }
 
 pub fn unix_seconds() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
 }
 
-fn attempt(
-    request: &RunRequest,
-    bench: &mut Bench<'_>,
-    sink: &mut Sink<'_>,
-    report: &mut RunReport,
-) -> Outcome<()> {
-    let loaded = stage(sink, Stage::Load, |sink| load(request, bench, sink, report))?;
+fn attempt(request: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sink<'_>, report: &mut RunReport) -> Outcome<()> {
+    let target = stage(sink, Stage::Load, |sink| load(request, bench, sink, report))?;
     bench.cancel.check()?;
-    let mut built = stage(sink, Stage::Compile, |sink| {
-        let built = build::compile(&loaded, bench, sink)?;
+    let built = stage(sink, Stage::Compile, |_| {
+        let built = build::candidate(&target.loaded, bench)?;
         report.kernel.compile = Some(built.report.clone());
-        let how = if built.report.cached { "cached" } else { "" };
-        Ok((built.report_line(how), built))
+        Ok((built.summary(), built))
     })?;
-    let result = shapes(request, bench, sink, report, &loaded, &built);
+    shapes(request, bench, sink, report, &target, &built);
     built.unload(bench.device);
-    result
+    Ok(())
 }
 
 /// What the load stage finds out: the kernel, its operator, its shapes.
-pub struct Target {
-    pub loaded: Loaded,
-    pub shapes: Vec<Shape>,
+struct Target {
+    loaded: Loaded,
+    shapes: Vec<Shape>,
 }
 
 fn load(
@@ -113,7 +109,10 @@ fn load(
             Class::Environment,
             format!("`{}` has no shape that this device can afford", loaded.operator.name),
         )
-        .try_next(format!("`ridgepoint list shapes --op {}` lists them: name one with --shape", loaded.operator.name))
+        .try_next(format!(
+            "`ridgepoint list shapes --op {}` lists them: name one with --shape",
+            loaded.operator.name
+        ))
         .fail();
     }
     let detail = loaded.operator.name.clone();
@@ -127,11 +126,7 @@ fn load(
 }
 
 /// Runs one stage of the whole run, telling its start and its end.
-fn stage<T>(
-    sink: &mut Sink<'_>,
-    stage: Stage,
-    work: impl FnOnce(&mut Sink<'_>) -> Outcome<(String, T)>,
-) -> Outcome<T> {
+fn stage<T>(sink: &mut Sink<'_>, stage: Stage, work: impl FnOnce(&mut Sink<'_>) -> Outcome<(String, T)>) -> Outcome<T> {
     let tell = |sink: &mut Sink<'_>, state, detail: String| {
         sink(Event::Stage {
             shape: None,
@@ -160,7 +155,7 @@ fn shapes(
     report: &mut RunReport,
     target: &Target,
     built: &build::Built,
-) -> Outcome<()> {
+) {
     let count = target.shapes.len();
     for (index, shape) in target.shapes.iter().enumerate() {
         let job = ShapeJob {
@@ -176,14 +171,16 @@ fn shapes(
         if index + 1 < count
             && let Some(why) = stop_after(class, bench)
         {
-            let left: Vec<&str> = target.shapes[index + 1..].iter().map(|shape| shape.id.as_str()).collect();
+            let left: Vec<&str> = target.shapes[index + 1..]
+                .iter()
+                .map(|shape| shape.id.as_str())
+                .collect();
             let text = format!("not run, because {why}: {}", left.join(", "));
             report.evidence.push(Evidence::Note { text: text.clone() });
             sink(Event::Log { text });
             break;
         }
     }
-    Ok(())
 }
 
 /// Why no further shape is run after one that ended so.
@@ -212,7 +209,11 @@ pub fn conclude(report: &mut RunReport, ended: Option<Box<Verdict>>) {
         report.next = verdict.next;
         return;
     }
-    let failed: Vec<&ShapeReport> = report.shapes.iter().filter(|shape| shape.status != Class::Passed).collect();
+    let failed: Vec<&ShapeReport> = report
+        .shapes
+        .iter()
+        .filter(|shape| shape.status != Class::Passed)
+        .collect();
     let Some(first) = failed.first() else {
         report.status = Class::Passed;
         report.reason = match report.shapes.len() {
@@ -225,7 +226,13 @@ pub fn conclude(report: &mut RunReport, ended: Option<Box<Verdict>>) {
     report.reason = if report.shapes.len() == 1 {
         first.reason.clone()
     } else {
-        format!("{} of {} shapes did not pass; `{}`: {}", failed.len(), report.shapes.len(), first.id, first.reason)
+        format!(
+            "{} of {} shapes did not pass; `{}`: {}",
+            failed.len(),
+            report.shapes.len(),
+            first.id,
+            first.reason
+        )
     };
     report.next.clone_from(&first.next);
 }

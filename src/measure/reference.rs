@@ -132,7 +132,7 @@ impl Warm {
 }
 
 /// What running the reference needs besides the workspace.
-pub fn answer_needs(tensors: &[ConcreteTensor], plan: &Plan, needs: &mut Needs) {
+pub(super) fn answer_needs(tensors: &[ConcreteTensor], plan: &Plan, needs: &mut Needs) {
     for tensor in tensors.iter().filter(|tensor| tensor.role != Role::In) {
         needs.add(&tensor.name, "reference output", tensor.bytes());
     }
@@ -192,13 +192,16 @@ fn release(device: &mut dyn Device, buffers: &BTreeMap<String, BufferId>) {
 }
 
 /// A failure of the reference is no failure of the kernel: it becomes `environment`, except where the device itself gave up.
-pub fn blame(verdict: Verdict, operator: &Operator) -> Box<Verdict> {
+pub(super) fn blame(verdict: Verdict, operator: &Operator) -> Box<Verdict> {
     if matches!(verdict.class, Class::OutOfMemory | Class::Cancelled) {
         return Box::new(verdict);
     }
     let mut blamed = Verdict::new(
         Class::Environment,
-        format!("the reference of `{}` did not run: {}: {}", operator.name, verdict.class, verdict.reason),
+        format!(
+            "the reference of `{}` did not run: {}: {}",
+            operator.name, verdict.class, verdict.reason
+        ),
     );
     blamed.evidence = verdict.evidence;
     blamed.evidence.push(Evidence::Note {

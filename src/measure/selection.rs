@@ -55,12 +55,20 @@ pub fn select(operator: &Operator, ids: &[String], kind: DeviceKind) -> Outcome<
 const IDS_SHOWN: usize = 12;
 
 fn unknown(operator: &Operator, id: &str) -> Verdict {
-    let ids: Vec<&str> = operator.twins.iter().chain(&operator.shapes).map(|shape| shape.id.as_str()).collect();
+    let ids: Vec<&str> = operator
+        .twins
+        .iter()
+        .chain(&operator.shapes)
+        .map(|shape| shape.id.as_str())
+        .collect();
     let shown = ids.iter().take(IDS_SHOWN).copied().collect::<Vec<_>>().join(", ");
     let more = if ids.len() > IDS_SHOWN { ", ..." } else { "" };
     Verdict::new(Class::InvalidKernel, format!("`{}` has no shape `{id}`", operator.name))
         .try_next(format!("choose from: {shown}{more}"))
-        .try_next(format!("`ridgepoint list shapes --op {}` lists them with their parameters", operator.name))
+        .try_next(format!(
+            "`ridgepoint list shapes --op {}` lists them with their parameters",
+            operator.name
+        ))
 }
 
 fn default_set(operator: &Operator, kind: DeviceKind) -> Selection {

@@ -16,7 +16,7 @@ use crate::verdict::advice::{Context, advise};
 use crate::verdict::{Class, Outcome, Verdict};
 
 /// What one shape's run is made of.
-pub struct ShapeJob<'a> {
+pub(super) struct ShapeJob<'a> {
     pub request: &'a RunRequest,
     pub loaded: &'a Loaded,
     pub built: &'a Built,
@@ -43,7 +43,7 @@ impl ShapeJob<'_> {
 }
 
 /// Runs one shape. Failures are in the report.
-pub fn run_shape(job: &ShapeJob<'_>, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> ShapeReport {
+pub(super) fn run_shape(job: &ShapeJob<'_>, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> ShapeReport {
     let mut report = ShapeReport {
         id: job.shape.id.clone(),
         params: job.shape.params.clone(),
@@ -88,7 +88,11 @@ fn passed_reason(report: &ShapeReport) -> String {
         (Some(verify), None) => format!(
             "right answers for {} set{} of inputs",
             verify.seeds as usize * verify.distributions.len().max(1),
-            if verify.seeds == 1 && verify.distributions.len() == 1 { "" } else { "s" }
+            if verify.seeds == 1 && verify.distributions.len() == 1 {
+                ""
+            } else {
+                "s"
+            }
         ),
         (None, None) => "right answers".to_owned(),
     }
@@ -105,10 +109,13 @@ fn with_buffers(
     job.tell(sink, Stage::Launch, StageState::Running, "");
     bench.cancel.check()?;
     let plan = job.loaded.plan(job.shape, bench.device.info())?;
-    let reference = build::reference(operator, job.shape, bench, sink)?;
-    let tensors = operator
-        .tensors_of(job.shape)
-        .map_err(|reason| Box::new(Verdict::new(Class::Environment, format!("problem `{}`: {reason}", operator.name))))?;
+    let reference = build::reference(operator, job.shape, bench)?;
+    let tensors = operator.tensors_of(job.shape).map_err(|reason| {
+        Box::new(Verdict::new(
+            Class::Environment,
+            format!("problem `{}`: {reason}", operator.name),
+        ))
+    })?;
     let mut needs = Needs::default();
     needs_of(&tensors, &plan, &mut needs);
     answer_needs(&tensors, &reference.plan, &mut needs);
@@ -120,7 +127,10 @@ fn with_buffers(
     result
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one shape's run, each owned elsewhere")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of one shape's run, each owned elsewhere"
+)]
 fn judged(
     job: &ShapeJob<'_>,
     bench: &mut Bench<'_>,
@@ -136,7 +146,7 @@ fn judged(
         operator: &job.loaded.operator,
         shape: job.shape,
         plan,
-        module: job.built.module(plan)?,
+        module: job.built.module(),
         reference,
         workspace,
     };
@@ -147,7 +157,12 @@ fn judged(
     } else if bench.device.can_time() {
         time(job, bench, sink, report, at, &subject, &all)?;
     } else {
-        job.tell(sink, Stage::Time, StageState::Skipped, "times are not measured on the emulator");
+        job.tell(
+            sink,
+            Stage::Time,
+            StageState::Skipped,
+            "times are not measured on the emulator",
+        );
     }
     Ok(())
 }
@@ -167,11 +182,19 @@ fn verify(
     report.verify = held.then_some(verified);
     result?;
     let share = report.verify.as_ref().map_or(0, |verify| verify.seeds);
-    job.tell(sink, Stage::Verify, StageState::Passed, format!("{} of {} cases, {share} seeds", cases.len(), cases.len()));
+    job.tell(
+        sink,
+        Stage::Verify,
+        StageState::Passed,
+        format!("{} of {} cases, {share} seeds", cases.len(), cases.len()),
+    );
     Ok(())
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one shape's run, each owned elsewhere")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of one shape's run, each owned elsewhere"
+)]
 fn verify_cases(
     job: &ShapeJob<'_>,
     bench: &mut Bench<'_>,
@@ -254,13 +277,13 @@ fn time(
         }
     }
     let detail = format!("{:.2} us, {} samples", timing.median_us, timing.samples);
-    let median = timing.median_us;
-    report.timing = Some(timing);
-    if let (Some(roofline), Some(timing)) = (&mut report.roofline, &report.timing) {
-        roofline.fraction = Some(roofline.t_sol_us / median);
-        let bound = floor::hard_floor_us(subject.operator, subject.shape, bench.device.info(), job.request.cold);
-        timing::check_floor(timing, roofline, bound.unwrap_or(0.0))?;
+    if let Some(roofline) = &mut report.roofline {
+        roofline.fraction = Some(roofline.t_sol_us / timing.median_us);
     }
+    let bound = floor::hard_bound(subject.operator, subject.shape, bench.device.info(), job.request.cold);
+    let honest = timing::check_floor(&timing, bound.as_ref());
+    report.timing = Some(timing);
+    honest?;
     job.tell(sink, Stage::Time, StageState::Passed, detail);
     Ok(())
 }

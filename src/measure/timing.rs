@@ -5,21 +5,22 @@ use std::time::Instant;
 use super::bench::Bench;
 use super::event::{Event, Stage};
 use super::inputs::{Case, generate_all, reset_outputs, reset_scratch};
-use super::report::{CacheState, RooflineReport, TimingKind, TimingReport};
+use super::floor::HardBound;
+use super::report::{CacheState, TimingKind, TimingReport};
+use super::spread as stats;
 use super::verify::{Subject, judge};
 use super::{RunRequest, Sink};
 use crate::device::{Flow, Sample, TimePlan};
-use crate::stats;
-use crate::verdict::{Class, Evidence, Outcome, OutputEvidence, Verdict};
+use crate::verdict::{Class, Outcome, OutputEvidence, Verdict};
 
 /// Samples kept at most: beyond them the interval hardly narrows.
-pub const MAX_SAMPLES: usize = 2_000;
+pub(super) const MAX_SAMPLES: usize = 2_000;
 /// Timed launches after the outputs were poisoned anew and the inputs changed: a kernel that stopped working
 /// during the samples shows here.
 const PROOF_SAMPLES: usize = 3;
 /// A median under this share of the physical floor is refused. Below 1 for the clock's resolution and for peaks that
 /// boost clocks exceed a little.
-pub const FLOOR_MARGIN: f64 = 0.9;
+pub(super) const FLOOR_MARGIN: f64 = 0.9;
 
 /// Poison patterns of the executions after verification.
 const TIMING_ROUND: u64 = 1;
@@ -27,14 +28,14 @@ const PROOF_ROUND: u64 = 2;
 
 /// Samples of one subject, with the throttled ones counted apart.
 #[derive(Debug, Default)]
-pub struct Samples {
+pub(super) struct Samples {
     pub used: Vec<f64>,
     pub throttled: u32,
     sm_mhz: Vec<u32>,
 }
 
 impl Samples {
-    pub fn push(&mut self, sample: Sample) {
+    pub(super) fn push(&mut self, sample: Sample) {
         if sample.throttled {
             self.throttled += 1;
             return;
@@ -52,11 +53,14 @@ impl Samples {
 
     /// # Errors
     /// `environment` where every sample was throttled.
-    pub fn report(self, cold: bool, launch_floor_us: Option<f64>) -> Outcome<TimingReport> {
+    pub(super) fn report(self, cold: bool, launch_floor_us: Option<f64>) -> Outcome<TimingReport> {
         let Some(summary) = stats::summarize(&self.used) else {
             return Verdict::new(
                 Class::Environment,
-                format!("no usable sample: {} were taken under a throttled clock", self.throttled),
+                format!(
+                    "no usable sample: {} were taken under a throttled clock",
+                    self.throttled
+                ),
             )
             .try_next("let the device cool down, or lift its power limit, and run again")
             .fail();
@@ -77,7 +81,7 @@ impl Samples {
 }
 
 /// Times a verified subject, then proves that its timed launches still gave the right answers.
-pub fn measure(
+pub(super) fn measure(
     bench: &mut Bench<'_>,
     subject: &Subject<'_>,
     cases: &[Case],
@@ -101,7 +105,14 @@ pub fn measure(
 
 fn set_stage(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, round: u64) -> Outcome<()> {
     generate_all(bench.device, subject.operator, subject.shape, case, subject.workspace)?;
-    reset_outputs(bench.device, subject.operator, subject.shape, case, subject.workspace, round)?;
+    reset_outputs(
+        bench.device,
+        subject.operator,
+        subject.shape,
+        case,
+        subject.workspace,
+        round,
+    )?;
     reset_scratch(bench.device, subject.plan, &subject.workspace.buffers, round)
 }
 
@@ -138,7 +149,7 @@ fn sample(bench: &mut Bench<'_>, subject: &Subject<'_>, request: &RunRequest, si
 }
 
 /// A fixed number of timed executions.
-pub fn take(bench: &mut Bench<'_>, subject: &Subject<'_>, cold: bool, count: usize) -> Outcome<Samples> {
+pub(super) fn take(bench: &mut Bench<'_>, subject: &Subject<'_>, cold: bool, count: usize) -> Outcome<Samples> {
     let mut samples = Samples::default();
     let mut seen = 0;
     let plan = TimePlan {
@@ -150,7 +161,11 @@ pub fn take(bench: &mut Bench<'_>, subject: &Subject<'_>, cold: bool, count: usi
     bench.device.time(&plan, &mut |sample| {
         samples.push(sample);
         seen += 1;
-        if seen >= count || cancel.is_set() { Flow::Stop } else { Flow::Continue }
+        if seen >= count || cancel.is_set() {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
     })?;
     cancel.check()?;
     Ok(samples)
@@ -176,7 +191,10 @@ fn check_timed(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, round:
     if let Err(wrong) = judge(&outputs) {
         let mut verdict = Verdict::new(
             Class::Integrity,
-            format!("the launch that was verified gave the right answer, a timed one did not: {}", wrong.reason),
+            format!(
+                "the launch that was verified gave the right answer, a timed one did not: {}",
+                wrong.reason
+            ),
         );
         verdict.evidence = wrong.evidence;
         return verdict.fail();
@@ -185,26 +203,20 @@ fn check_timed(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, round:
 }
 
 /// # Errors
-/// `too_fast` where the median lies under what the device can do.
-pub fn check_floor(timing: &TimingReport, roofline: &RooflineReport, floor_us: f64) -> Outcome<()> {
-    let floor = floor_us.max(timing.launch_floor_us.unwrap_or(0.0));
+/// `too_fast` where the median lies under what the device can do: an empty launch, or the hard bound of the shape.
+pub(super) fn check_floor(timing: &TimingReport, bound: Option<&HardBound>) -> Outcome<()> {
+    let launch = timing.launch_floor_us.unwrap_or(0.0);
+    let work = bound.map_or(0.0, |bound| bound.us);
+    let floor = launch.max(work);
     if timing.median_us >= floor * FLOOR_MARGIN {
         return Ok(());
     }
-    let by = if timing.launch_floor_us.is_some_and(|launch| launch >= floor_us) {
-        "an empty launch takes".to_owned()
-    } else {
-        format!("the {} bound of this shape is", roofline.bound)
+    let measured = timing.median_us;
+    let reason = match bound {
+        Some(bound) if work >= launch => {
+            format!("{measured:.2} us measured, but this device needs {work:.2} us for the {}", bound.what)
+        }
+        _ => format!("{measured:.2} us measured, but an empty launch takes {launch:.2} us on this device"),
     };
-    Verdict::new(
-        Class::TooFast,
-        format!("{:.2} us measured, but {by} {floor:.2} us on this device", timing.median_us),
-    )
-    .with(Evidence::Note {
-        text: format!(
-            "{:.3e} FLOPs and {:.3e} bytes in {:.2} us",
-            roofline.flops, roofline.bytes, timing.median_us
-        ),
-    })
-    .fail()
+    Verdict::new(Class::TooFast, reason).fail()
 }

@@ -11,7 +11,7 @@ use crate::shape::Shape;
 use crate::verdict::{Class, Evidence, Outcome, OutputEvidence, Verdict};
 
 /// A kernel on one shape with its buffers: what gets verified and timed.
-pub struct Subject<'a> {
+pub(super) struct Subject<'a> {
     pub operator: &'a Operator,
     pub shape: &'a Shape,
     pub plan: &'a Plan,
@@ -22,7 +22,7 @@ pub struct Subject<'a> {
 
 impl Subject<'_> {
     /// The launches with their buffers.
-    pub fn launches(&self) -> Vec<Bound<'_>> {
+    pub(super) fn launches(&self) -> Vec<Bound<'_>> {
         self.plan
             .launches
             .iter()
@@ -35,22 +35,29 @@ impl Subject<'_> {
     }
 
     /// Scratch buffers that must be zero before every execution.
-    pub fn zeroed(&self) -> Vec<BufferId> {
+    pub(super) fn zeroed(&self) -> Vec<BufferId> {
         let zeroed = self.plan.scratch.iter().filter(|scratch| scratch.zeroed);
-        zeroed.filter_map(|scratch| self.workspace.buffers.get(&scratch.name).copied()).collect()
+        zeroed
+            .filter_map(|scratch| self.workspace.buffers.get(&scratch.name).copied())
+            .collect()
     }
 
     /// Makes the case's inputs and right answers.
-    pub fn prepare(&self, bench: &mut Bench<'_>, case: &Case) -> Outcome<Buffers> {
+    pub(super) fn prepare(&self, bench: &mut Bench<'_>, case: &Case) -> Outcome<Buffers> {
         bench.cancel.check()?;
         generate_all(bench.device, self.operator, self.shape, case, self.workspace)?;
-        bench
-            .warm
-            .answer(bench.device, self.operator, self.shape, self.reference, case, self.workspace)
+        bench.warm.answer(
+            bench.device,
+            self.operator,
+            self.shape,
+            self.reference,
+            case,
+            self.workspace,
+        )
     }
 
     /// Poisons outputs and scratch, and runs the kernel once.
-    pub fn execute(&self, bench: &mut Bench<'_>, case: &Case, round: u64) -> Outcome<()> {
+    pub(super) fn execute(&self, bench: &mut Bench<'_>, case: &Case, round: u64) -> Outcome<()> {
         reset_outputs(bench.device, self.operator, self.shape, case, self.workspace, round)?;
         reset_scratch(bench.device, self.plan, &self.workspace.buffers, round)?;
         for bound in self.launches() {
@@ -61,17 +68,23 @@ impl Subject<'_> {
     }
 
     /// Checksums of the inputs, in the tensors' order.
-    pub fn input_sums(&self, device: &mut dyn Device) -> Outcome<Vec<u64>> {
-        self.workspace.inputs().map(|(_, buffer)| device.checksum(buffer)).collect()
+    pub(super) fn input_sums(&self, device: &mut dyn Device) -> Outcome<Vec<u64>> {
+        self.workspace
+            .inputs()
+            .map(|(_, buffer)| device.checksum(buffer))
+            .collect()
     }
 
-    pub fn output_sums(&self, device: &mut dyn Device) -> Outcome<Vec<u64>> {
-        self.workspace.outputs().map(|(_, buffer)| device.checksum(buffer)).collect()
+    pub(super) fn output_sums(&self, device: &mut dyn Device) -> Outcome<Vec<u64>> {
+        self.workspace
+            .outputs()
+            .map(|(_, buffer)| device.checksum(buffer))
+            .collect()
     }
 
     /// # Errors
     /// `mutated_input`, naming the tensors whose checksum changed.
-    pub fn check_inputs(&self, device: &mut dyn Device, before: &[u64]) -> Outcome<()> {
+    pub(super) fn check_inputs(&self, device: &mut dyn Device, before: &[u64]) -> Outcome<()> {
         let after = self.input_sums(device)?;
         let changed: Vec<&str> = self
             .workspace
@@ -85,14 +98,18 @@ impl Subject<'_> {
         }
         Verdict::new(
             Class::MutatedInput,
-            format!("the kernel changed its input{} `{}`", plural(changed.len()), changed.join("`, `")),
+            format!(
+                "the kernel changed its input{} `{}`",
+                plural(changed.len()),
+                changed.join("`, `")
+            ),
         )
         .fail()
     }
 
     /// # Errors
     /// `memory_fault`, naming the buffer whose guard band was written and where.
-    pub fn check_guards(&self, device: &mut dyn Device) -> Outcome<()> {
+    pub(super) fn check_guards(&self, device: &mut dyn Device) -> Outcome<()> {
         for (name, buffer) in &self.workspace.buffers {
             if let Some(offset) = device.guards(*buffer)? {
                 return guard_fault(name, offset, device.size(*buffer)).fail();
@@ -102,7 +119,7 @@ impl Subject<'_> {
     }
 
     /// Compares every output with its right answer.
-    pub fn compare(
+    pub(super) fn compare(
         &self,
         device: &mut dyn Device,
         want: &Buffers,
@@ -114,7 +131,7 @@ impl Subject<'_> {
             let Some(want) = want.get(&tensor.name) else {
                 continue;
             };
-            let spec = compare_spec(self.operator, self.shape, tensor, round)?;
+            let spec = compare_spec(self.operator, self.shape, tensor, case, round)?;
             let mut evidence = device.compare(got, *want, &spec)?;
             label(&mut evidence, tensor, case);
             all.push(evidence);
@@ -137,13 +154,19 @@ fn label(evidence: &mut OutputEvidence, tensor: &ConcreteTensor, case: &Case) {
 }
 
 /// How an output is compared. `round` is that of the poison it was filled with.
-pub fn compare_spec(operator: &Operator, shape: &Shape, tensor: &ConcreteTensor, round: u64) -> Outcome<CompareSpec> {
+pub(super) fn compare_spec(
+    operator: &Operator,
+    shape: &Shape,
+    tensor: &ConcreteTensor,
+    case: &Case,
+    round: u64,
+) -> Outcome<CompareSpec> {
     let broken = |reason: String| {
         Verdict::new(Class::Environment, format!("problem `{}`: {reason}", operator.name))
             .try_next("`ridgepoint check` validates the problem files")
     };
     let described = operator.tensors.iter().find(|candidate| candidate.name == tensor.name);
-    let contract = match described.map(|tensor| tensor.contract(&operator.scope(shape))) {
+    let contract = match described.map(|tensor| tensor.contract(&case.distribution, &operator.scope(shape))) {
         Some(Ok(Some(contract))) => contract,
         Some(Err(reason)) => return broken(reason).fail(),
         _ => return broken(format!("output `{}` has no tolerance contract", tensor.name)).fail(),
@@ -162,7 +185,11 @@ fn guard_fault(name: &str, offset: i64, size: u64) -> Verdict {
     } else {
         format!("{} bytes past its end", (offset as u64).saturating_sub(size))
     };
-    Verdict::new(Class::MemoryFault, format!("the kernel wrote outside `{name}`: {place}")).with(Evidence::Access {
+    Verdict::new(
+        Class::MemoryFault,
+        format!("the kernel wrote outside `{name}`: {place}"),
+    )
+    .with(Evidence::Access {
         access: "write".to_owned(),
         space: "global".to_owned(),
         buffer: Some(name.to_owned()),
@@ -179,7 +206,7 @@ fn guard_fault(name: &str, offset: i64, size: u64) -> Verdict {
 ///
 /// # Errors
 /// `wrong_numbers`, with the evidence of every output that does not.
-pub fn judge(outputs: &[OutputEvidence]) -> Outcome<()> {
+pub(super) fn judge(outputs: &[OutputEvidence]) -> Outcome<()> {
     let failing: Vec<&OutputEvidence> = outputs.iter().filter(|output| output.violation.is_some()).collect();
     let Some(first) = failing.first() else {
         return Ok(());
@@ -191,7 +218,10 @@ pub fn judge(outputs: &[OutputEvidence]) -> Outcome<()> {
         format!("output `{}`: {why}", first.output)
     };
     let mut verdict = Verdict::new(Class::WrongNumbers, reason);
-    verdict.evidence = failing.into_iter().map(|output| Evidence::Output(Box::new(output.clone()))).collect();
+    verdict.evidence = failing
+        .into_iter()
+        .map(|output| Evidence::Output(Box::new(output.clone())))
+        .collect();
     verdict.fail()
 }
 
@@ -199,7 +229,7 @@ pub fn judge(outputs: &[OutputEvidence]) -> Outcome<()> {
 ///
 /// # Errors
 /// `nondeterministic`, with the difference between two executions where there is room to keep one.
-pub fn repeat(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, first: &[u64]) -> Outcome<()> {
+pub(super) fn repeat(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, first: &[u64]) -> Outcome<()> {
     subject.execute(bench, case, 0)?;
     let second = subject.output_sums(bench.device)?;
     if first == second {
@@ -212,7 +242,11 @@ pub fn repeat(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, first: 
         .filter(|(_, (a, b))| a != b)
         .map(|((tensor, _), _)| tensor)
         .collect();
-    let list = names.iter().map(|tensor| tensor.name.as_str()).collect::<Vec<_>>().join("`, `");
+    let list = names
+        .iter()
+        .map(|tensor| tensor.name.as_str())
+        .collect::<Vec<_>>()
+        .join("`, `");
     let mut verdict = Verdict::new(
         Class::Nondeterministic,
         format!("two executions with the same inputs gave different bits in `{list}`"),
@@ -274,7 +308,7 @@ fn difference_with(
 }
 
 /// Keeps the worst comparison of each output.
-pub fn keep_worst(kept: &mut Vec<OutputEvidence>, fresh: Vec<OutputEvidence>) {
+pub(super) fn keep_worst(kept: &mut Vec<OutputEvidence>, fresh: Vec<OutputEvidence>) {
     for evidence in fresh {
         match kept.iter_mut().find(|old| old.output == evidence.output) {
             Some(old) => {

@@ -18,7 +18,7 @@ pub struct Workspace {
 
 /// Element bits that no output starts with by chance: a NaN with a payload, or an unlikely integer. `round` gives another
 /// pattern, so that a right answer which happens to equal the poison is not mistaken twice.
-pub const fn poison_bits(dtype: DType, round: u64) -> u64 {
+pub(super) const fn poison_bits(dtype: DType, round: u64) -> u64 {
     let odd = round % 2 == 1;
     match dtype {
         DType::F64 => 0x7ff8_dead_beef_0001 + (odd as u64),
@@ -66,7 +66,7 @@ pub const fn poison_bits(dtype: DType, round: u64) -> u64 {
 }
 
 /// Adds a shape's tensors and a kernel's scratch to what is needed.
-pub fn needs_of(tensors: &[ConcreteTensor], plan: &Plan, needs: &mut Needs) {
+pub(super) fn needs_of(tensors: &[ConcreteTensor], plan: &Plan, needs: &mut Needs) {
     for tensor in tensors {
         let purpose = match tensor.role {
             Role::In => "input",
@@ -78,7 +78,7 @@ pub fn needs_of(tensors: &[ConcreteTensor], plan: &Plan, needs: &mut Needs) {
     scratch_needs(plan, "scratch", needs);
 }
 
-pub fn scratch_needs(plan: &Plan, purpose: &'static str, needs: &mut Needs) {
+pub(super) fn scratch_needs(plan: &Plan, purpose: &'static str, needs: &mut Needs) {
     for scratch in &plan.scratch {
         let bytes = scratch.elements.saturating_mul(scratch.dtype.size() as u64);
         needs.add(&scratch.name, purpose, bytes);

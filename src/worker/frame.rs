@@ -97,8 +97,14 @@ mod tests {
         assert!(matches!(error, FrameError::TooLong(_)), "{error}");
         let mut text = 4_u32.to_le_bytes().to_vec();
         text.extend(b"nope");
-        assert!(matches!(read::<ToWorker>(&mut text.as_slice()), Err(FrameError::Garbage(_))));
+        assert!(matches!(
+            read::<ToWorker>(&mut text.as_slice()),
+            Err(FrameError::Garbage(_))
+        ));
         let half = 100_u32.to_le_bytes();
-        assert!(matches!(read::<ToWorker>(&mut half.as_slice()), Err(FrameError::Pipe(_))));
+        assert!(matches!(
+            read::<ToWorker>(&mut half.as_slice()),
+            Err(FrameError::Pipe(_))
+        ));
     }
 }
