@@ -94,6 +94,13 @@ pub struct Sample {
 pub trait Device {
     fn info(&self) -> &DeviceInfo;
 
+    /// Wall-clock seconds that one launch, or one timed sample, may take before it is called hung.
+    /// `measure::DEFAULT_KERNEL_LIMIT_S` until this is called.
+    fn set_limit(&mut self, seconds: f64);
+
+    /// Whether the device still takes work. `false` after a fault that poisoned its context: the worker must end.
+    fn is_usable(&self) -> bool;
+
     /// Bytes that can still be allocated.
     fn free_memory(&mut self) -> Outcome<u64>;
 
@@ -117,7 +124,8 @@ pub trait Device {
     /// Whether the guard bands around a buffer still hold their pattern: the byte offset (negative before) of the first that does not.
     fn guards(&mut self, buffer: BufferId) -> Outcome<Option<i64>>;
 
-    /// Compares `got` with `want` element by element, where they are.
+    /// Compares `got` with `want` element by element, where they are. The contract is broken where `violation` says so.
+    /// `output`, `seed` and `distribution` are left for the caller to fill in.
     fn compare(&mut self, got: BufferId, want: BufferId, spec: &CompareSpec) -> Outcome<OutputEvidence>;
 
     /// Loads a module. PTX that the device cannot run is `unsupported`, naming what and where.
