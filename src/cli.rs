@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::Cli;
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.
@@ -26,8 +26,6 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Exit {
     match &cli.command {
-        None => Exit::Environment,
-        Some(Command::List(_)) => Exit::Environment,
-        Some(_) => Exit::Environment,
+        None | Some(_) => Exit::Environment,
     }
 }

@@ -2,6 +2,14 @@
 //!
 //! A [`Chart`] says what is to be seen: axes, lines, points, marks. It knows nothing of pixels or cells.
 
+pub mod histogram;
+pub mod history;
+pub mod roofline;
+
+pub use histogram::histogram;
+pub use history::history;
+pub use roofline::Roofline;
+
 use serde::{Deserialize, Serialize};
 
 /// How an axis maps values to places.
