@@ -18,6 +18,8 @@ pub struct Module {
     pub address_size: u32,
     /// `.file` directives: index to file name.
     pub files: Vec<(u32, String)>,
+    /// `.alias name, aliasee;`: another name for a function.
+    pub aliases: Vec<(String, String)>,
     /// Module-scope variables, in order.
     pub variables: Vec<Variable>,
     /// Entries, functions and their declarations, in order.
@@ -58,7 +60,7 @@ pub enum Type {
     Bf16x2,
     F32,
     F64,
-    /// A type the front end does not know by name (`.texref`, ...), kept as written.
+    /// A type that is not one of these: `.texref`, `.samplerref`, `.surfref`.
     Opaque,
 }
 
@@ -94,6 +96,12 @@ pub enum Init {
         name: String,
         offset: i64,
         generic: bool,
+    },
+    /// `0xff00(sym)`: the bits of an address that the mask selects, moved down to bit 0 (one byte of a `.u8` array).
+    Masked {
+        mask: u64,
+        name: String,
+        offset: i64,
     },
 }
 
@@ -131,7 +139,7 @@ pub enum Statement {
         column: u32,
         inlined_at: Option<(u32, u32, u32)>,
     },
-    /// `name: .branchtargets a, b, c;`
+    /// `name: .branchtargets a, b, c;`, and `.calltargets` alike.
     BranchTargets {
         name: String,
         targets: Vec<String>,
@@ -205,10 +213,15 @@ pub enum Operand {
     Pair(Box<Self>, Box<Self>),
     /// `(a, b)`: return and argument lists of `call`.
     CallList(Vec<Self>),
-    /// `sym + 4` or `sym[4]` used as a value.
+    /// `sym + 4` used as a value: the offset is in bytes.
     Symbol {
         name: String,
         offset: i64,
+    },
+    /// `array[2]` or `array[%r1]`: an element by its index.
+    Element {
+        name: String,
+        index: Box<Self>,
     },
     /// `_`
     Sink,
