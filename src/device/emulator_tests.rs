@@ -121,7 +121,7 @@ fn an_access_past_the_end_names_buffer_and_thread() {
     assert_eq!((access.as_str(), buffer.as_deref()), ("read of 4 bytes", Some("x")));
     assert_eq!((*offset, *size), (Some(128), Some(128)));
     assert_eq!((*thread, *cta), (Some([30, 0, 0]), Some([0, 0, 0])));
-    assert_eq!(*ptx_line, Some(19));
+    assert_eq!(*ptx_line, Some(20));
     assert!(!verdict.next.is_empty());
 }
 
