@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 
-use crate::problem::{Path, suggest};
+use crate::problem::Path;
+use crate::suggest;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/machines");
 
@@ -119,7 +120,7 @@ pub fn profiles() -> &'static [MachineProfile] {
 pub fn profile(name: &str) -> Result<&'static MachineProfile, String> {
     profiles().iter().find(|profile| profile.name == name).ok_or_else(|| {
         let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
-        let hint = suggest::hint(&suggest::nearest(name, names.iter().copied()));
+        let hint = suggest::hint(name, names.iter().copied());
         format!("no machine profile `{name}`{hint}; there are: {}", names.join(" "))
     })
 }
