@@ -1,13 +1,17 @@
 //! The command line: what scripts may rely on. Parsing here; each command in a file of its own.
 
 pub mod args;
+mod doctor;
 pub mod exit;
+mod print;
+mod ship;
+mod toolchain;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::Cli;
+use args::{Cli, Command};
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.
@@ -26,6 +30,9 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Exit {
     match &cli.command {
+        Some(Command::Toolchain(command)) => toolchain::run(command),
+        Some(Command::Doctor(args)) => doctor::run(args, &[]),
+        Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
         None | Some(_) => Exit::Environment,
     }
 }
