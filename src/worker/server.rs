@@ -17,14 +17,12 @@ use rustix::process::{Signal, getpgrp, getpid, kill_process, kill_process_group}
 use super::frame;
 use super::output::{self, Caught, MAX_LOG_BYTES};
 use super::protocol::{FromWorker, ToWorker};
-use crate::device::Device;
-use crate::device::mock::MockDevice;
+use crate::device::{self, Device};
 use crate::measure::bench::Bench;
 use crate::measure::build::Compiler;
 use crate::measure::cancel::Cancel;
 use crate::measure::{Event, RunRequest, Warm, compare, pipeline};
 use crate::problem::Catalogue;
-use crate::verdict::{Class, Outcome, Verdict};
 
 /// Messages that may wait for the pipe: a front end that stops reading stops the worker, not the machine's memory.
 const MESSAGES: usize = 1024;
@@ -179,7 +177,7 @@ fn work(
     orders: &Receiver<ToWorker>,
     caught: &Caught,
 ) -> ExitCode {
-    let mut device = match open_device(spec) {
+    let mut device = match device::open(spec) {
         Ok(device) => device,
         Err(verdict) => {
             let _ = messages.send(FromWorker::Unavailable { verdict });
@@ -261,11 +259,4 @@ fn run_order(
         problems.0 = None;
     }
     shared.end();
-}
-
-fn open_device(spec: &str) -> Outcome<Box<dyn Device>> {
-    match spec {
-        "mock" => Ok(Box::new(MockDevice::new())),
-        _ => Verdict::new(Class::Environment, format!("no device `{spec}`")).fail(),
-    }
 }
