@@ -1,6 +1,15 @@
 //! Devices: one trait for whatever can hold buffers and run kernels. The CUDA device, the emulator and a mock implement it.
 
+pub mod compare;
+pub mod element;
+pub mod generate;
+pub mod mock;
+pub mod pattern;
+mod trouble;
+
 use serde::{Deserialize, Serialize};
+
+pub mod goldens;
 
 pub use crate::emulator::Counters;
 
@@ -94,6 +103,13 @@ pub struct Sample {
 pub trait Device {
     fn info(&self) -> &DeviceInfo;
 
+    /// Wall-clock seconds that one launch, or one timed sample, may take before it is called hung.
+    /// `measure::DEFAULT_KERNEL_LIMIT_S` until this is called.
+    fn set_limit(&mut self, seconds: f64);
+
+    /// Whether the device still takes work. `false` after a fault that poisoned its context: the worker must end.
+    fn is_usable(&self) -> bool;
+
     /// Bytes that can still be allocated.
     fn free_memory(&mut self) -> Outcome<u64>;
 
@@ -111,13 +127,17 @@ pub trait Device {
     /// Makes a tensor's elements from a recipe; `total` is the value that `Recipe::Offsets` names.
     fn generate(&mut self, buffer: BufferId, spec: &GenerateSpec) -> Outcome<()>;
 
+    /// Half of every element of `from`, rounded to `dtype`, into `to`: for the proof that a contract notices it.
+    fn halve(&mut self, from: BufferId, to: BufferId, dtype: DType) -> Outcome<()>;
+
     /// Order-dependent 64-bit checksum of a buffer's bytes.
     fn checksum(&mut self, buffer: BufferId) -> Outcome<u64>;
 
     /// Whether the guard bands around a buffer still hold their pattern: the byte offset (negative before) of the first that does not.
     fn guards(&mut self, buffer: BufferId) -> Outcome<Option<i64>>;
 
-    /// Compares `got` with `want` element by element, where they are.
+    /// Compares `got` with `want` element by element, where they are. The contract is broken where `violation` says so.
+    /// `output`, `seed` and `distribution` are left for the caller to fill in.
     fn compare(&mut self, got: BufferId, want: BufferId, spec: &CompareSpec) -> Outcome<OutputEvidence>;
 
     /// Loads a module. PTX that the device cannot run is `unsupported`, naming what and where.

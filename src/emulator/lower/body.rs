@@ -18,6 +18,8 @@ pub(crate) struct Lowering<'l, 'm> {
     pub(super) code: FunctionCode,
     pub(super) scopes: Scopes,
     pub(super) fills: HashMap<(bool, Fill), u32>,
+    /// The carry of `add.cc` and its kin, once an instruction uses it.
+    carry: Option<Pred>,
     /// Positions of labels, by label number.
     labels: Vec<Option<u32>>,
     /// The `.loc` in force.
@@ -49,6 +51,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
             },
             scopes: Scopes::default(),
             fills: HashMap::new(),
+            carry: None,
             labels: Vec::new(),
             loc: None,
             index,
@@ -211,6 +214,16 @@ impl<'l, 'm> Lowering<'l, 'm> {
     pub(crate) fn temp_pred(&mut self) -> Pred {
         self.code.preds += 1;
         Pred(self.code.preds - 1)
+    }
+
+    /// The carry flag of extended-precision instructions: one bit per lane, as wide as the function.
+    pub fn carry(&mut self) -> Pred {
+        if let Some(carry) = self.carry {
+            return carry;
+        }
+        let carry = self.temp_pred();
+        self.carry = Some(carry);
+        carry
     }
 
     fn block(&mut self, statements: &'m [Statement]) -> Result<(), Box<Fault>> {
