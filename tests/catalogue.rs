@@ -30,8 +30,16 @@ fn builtin() -> Catalogue {
 
 fn flops_text(operator: &Operator, shape: &ridgepoint::shape::Shape) -> String {
     let cost = operator.cost_of(shape).unwrap();
-    let parts: Vec<String> = cost.flops.iter().map(|(path, count)| format!("{path}={count}")).collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(";") }
+    let parts: Vec<String> = cost
+        .flops
+        .iter()
+        .map(|(path, count)| format!("{path}={count}"))
+        .collect();
+    if parts.is_empty() {
+        "-".to_owned()
+    } else {
+        parts.join(";")
+    }
 }
 
 #[test]
@@ -43,12 +51,18 @@ fn every_shape_costs_what_was_published() {
     for operator in catalogue.of_suite("atrex") {
         for shape in &operator.shapes {
             let key = (operator.name.clone(), shape.id.clone());
-            let row = expected.remove(&key).unwrap_or_else(|| panic!("{key:?} was not published"));
+            let row = expected
+                .remove(&key)
+                .unwrap_or_else(|| panic!("{key:?} was not published"));
             let cost = operator.cost_of(shape).unwrap();
             assert_eq!(flops_text(operator, shape), row[0], "FLOPs of {key:?}");
             assert_eq!(cost.bytes_read.to_string(), row[1], "bytes read of {key:?}");
             assert_eq!(cost.bytes_written.to_string(), row[2], "bytes written of {key:?}");
         }
     }
-    assert!(expected.is_empty(), "published shapes are missing: {:?}", expected.keys());
+    assert!(
+        expected.is_empty(),
+        "published shapes are missing: {:?}",
+        expected.keys()
+    );
 }
