@@ -1,6 +1,7 @@
 //! Devices: one trait for whatever can hold buffers and run kernels. The CUDA device, the emulator and a mock implement it.
 
 pub mod compare;
+pub mod cuda;
 pub mod element;
 pub mod generate;
 pub mod mock;
@@ -39,6 +40,22 @@ pub enum DeviceKind {
     Cuda,
     Emulator,
     Mock,
+}
+
+/// Seconds that a launch may take where nobody sets a limit.
+pub const DEFAULT_LIMIT_S: f64 = 30.0;
+
+/// A device that is here, found without opening it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// What `--device` takes.
+    pub id: String,
+    pub name: String,
+    pub kind: DeviceKind,
+    pub profile: String,
+    pub memory_bytes: u64,
+    /// Compute capability, driver, and the like.
+    pub note: String,
 }
 
 /// A buffer on a device.
@@ -102,7 +119,7 @@ pub trait Device {
     fn info(&self) -> &DeviceInfo;
 
     /// Wall-clock seconds that one launch, or one timed sample, may take before it is called hung.
-    /// `measure::DEFAULT_KERNEL_LIMIT_S` until this is called.
+    /// [`DEFAULT_LIMIT_S`] until this is called.
     fn set_limit(&mut self, seconds: f64);
 
     /// Whether the device still takes work. `false` after a fault that poisoned its context: the worker must end.
