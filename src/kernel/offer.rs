@@ -32,7 +32,7 @@ pub fn offer_header(operator: Option<&Operator>, entries: &[Entry]) -> String {
 
 fn launch(text: &mut String, operator: Option<&Operator>, entry: &Entry) {
     let grid = operator
-        .and_then(|operator| operator.tensors.iter().find(|tensor| tensor.contract.is_some()))
+        .and_then(|operator| operator.tensors.iter().find(|tensor| !tensor.contracts.is_empty()))
         .map_or_else(|| "1".to_owned(), |output| format!("{}.0", output.name));
     let _ = writeln!(text, "[[launch]]\nkernel = \"{}\"", entry.name);
     if !entry.by_name {
