@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-#[expect(clippy::print_stdout, reason = "this is how a build script speaks to Cargo")]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    for folder in ["problems", "assets", "themes"].iter().filter(|folder| Path::new(folder).exists()) {
+    for folder in ["problems", "assets", "themes"]
+        .iter()
+        .filter(|folder| Path::new(folder).exists())
+    {
         println!("cargo::rerun-if-changed={folder}");
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::Cli;
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.

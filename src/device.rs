@@ -1,5 +1,12 @@
 //! Devices: one trait for whatever can hold buffers and run kernels. The CUDA device, the emulator and a mock implement it.
 
+pub mod compare;
+pub mod element;
+pub mod generate;
+pub mod mock;
+pub mod pattern;
+mod trouble;
+
 use serde::{Deserialize, Serialize};
 
 pub use crate::emulator::Counters;
@@ -117,6 +124,9 @@ pub trait Device {
 
     /// Makes a tensor's elements from a recipe; `total` is the value that `Recipe::Offsets` names.
     fn generate(&mut self, buffer: BufferId, spec: &GenerateSpec) -> Outcome<()>;
+
+    /// Half of every element of `from`, rounded to `dtype`, into `to`: for the proof that a contract notices it.
+    fn halve(&mut self, from: BufferId, to: BufferId, dtype: DType) -> Outcome<()>;
 
     /// Order-dependent 64-bit checksum of a buffer's bytes.
     fn checksum(&mut self, buffer: BufferId) -> Outcome<u64>;

@@ -1,5 +1,6 @@
 //! The PTX emulator: global memory, modules, launches, checks and counters. Knows nothing of operators or files.
 
+pub mod arith;
 pub mod counters;
 pub mod fault;
 

@@ -211,15 +211,7 @@ pub const PUBLISHED: &str = "published";
 
 /// Every name a distribution may have; an operator has those that make sense for it.
 pub const DISTRIBUTIONS: [&str; 9] = [
-    PUBLISHED,
-    "wide",
-    "tiny",
-    "offset",
-    "outliers",
-    "ties",
-    "zeros",
-    "ragged",
-    "permuted",
+    PUBLISHED, "wide", "tiny", "offset", "outliers", "ties", "zeros", "ragged", "permuted",
 ];
 
 /// A tensor with its dimensions worked out for one shape.

@@ -7,7 +7,7 @@ use ridgepoint::dtype::DType;
 use ridgepoint::expr::Expr;
 use ridgepoint::kernel::plan::{Arg, Plan};
 use ridgepoint::kernel::{ErrorKind, KernelError, KernelFile, Language, MAX_FILE_BYTES, entries, load, offer_header};
-use ridgepoint::problem::{Contract, Cost, Operator, Param, Role, Tensor, TensorType};
+use ridgepoint::problem::{Cost, Operator, Param, Role, Tensor, TensorType};
 use ridgepoint::shape::{Params, Scalar, Shape};
 
 const GOOD: &str = r#"/*---ridgepoint
@@ -31,7 +31,7 @@ fn tensor(name: &str, role: Role) -> Tensor {
         dims: vec![dim("token_count"), dim("hidden_size")],
         role,
         recipes: BTreeMap::new(),
-        contract: (role == Role::Out).then_some(Contract::Exact),
+        contracts: BTreeMap::new(),
     }
 }
 
@@ -46,6 +46,8 @@ fn operator() -> Operator {
         id: "test_0".to_owned(),
         weight: 1.0,
         dtype: "f32".to_owned(),
+        phase: String::new(),
+        derived: Vec::new(),
         maths: String::new(),
         notes: Vec::new(),
         params: vec![param("token_count"), param("hidden_size"), param("mode")],

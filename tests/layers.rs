@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// Top-level modules by layer; a module may import its own layer and lower ones.
 /// `ptx` is apart: it imports nothing of ours.
-const LAYERS: [(&str, u8); 19] = [
+const LAYERS: [(&str, u8); 21] = [
+    ("dirs", 0),
     ("dtype", 0),
     ("expr", 0),
     ("number", 0),
     ("shape", 0),
     ("stats", 0),
+    ("suggest", 0),
     ("units", 0),
     ("ptx", 0),
     ("emulator", 1),
@@ -38,7 +40,7 @@ fn root() -> &'static Path {
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
-        let path = entry.unwrap().path();
+        let path = entry.expect("a readable entry").path();
         if path.is_dir() {
             rust_files(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -63,7 +65,7 @@ fn sources() -> Vec<(String, String)> {
                 .map(|part| part.as_os_str().to_string_lossy())
                 .collect::<Vec<_>>()
                 .join("/");
-            (name, fs::read_to_string(path).unwrap())
+            (name, fs::read_to_string(path).expect("readable text"))
         })
         .collect()
 }

@@ -139,7 +139,9 @@ pub(super) fn replace(path: &Path, reason: &str) -> Opened {
         },
         Err(_) => Opened {
             history: None,
-            message: Some(format!("{message}; the new one cannot be written, so this run is not kept")),
+            message: Some(format!(
+                "{message}; the new one cannot be written, so this run is not kept"
+            )),
         },
     }
 }
@@ -151,7 +153,9 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn move_aside(path: &Path) -> std::io::Result<PathBuf> {
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let stamp = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     let mut aside = with_suffix(path, &format!(".corrupt-{stamp}"));
     let mut attempt = 1;
     while aside.exists() {
@@ -182,12 +186,19 @@ fn read_only(path: &Path, reason: &str) -> Opened {
 
 fn open_immutable(path: &Path) -> Result<History, Trouble> {
     // A read-only folder has no place for the WAL's index; `immutable` reads without one.
-    let escaped = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let escaped = path
+        .display()
+        .to_string()
+        .replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
     look(&connection)?;
     if schema::version(&connection)? != schema::VERSION {
-        return Err(Trouble::Other("its schema is older, and it cannot be migrated".to_owned()));
+        return Err(Trouble::Other(
+            "its schema is older, and it cannot be migrated".to_owned(),
+        ));
     }
     Ok(History {
         connection,

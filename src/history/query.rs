@@ -7,7 +7,8 @@ use super::{Filter, History, HistoryError, Iteration, ShapeResult};
 use crate::measure::RunReport;
 use crate::verdict::Class;
 
-const COLUMNS: &str = "i.id, i.time_unix_s, i.operator, i.kernel_path, i.source_sha256, i.parent, i.author, i.note, i.device,
+const COLUMNS: &str =
+    "i.id, i.time_unix_s, i.operator, i.kernel_path, i.source_sha256, i.parent, i.author, i.note, i.device,
     i.device_kind, i.profile, i.compiler, i.defines, i.status, i.reason, i.shapes, i.passed";
 /// Iterations listed where no limit is given.
 const DEFAULT_LIMIT: u32 = 1_000_000;
@@ -17,7 +18,11 @@ impl History {
     pub fn list(&self, filter: &Filter) -> Result<Vec<Iteration>, HistoryError> {
         let limit = filter.limit.unwrap_or(DEFAULT_LIMIT);
         let operator = filter.operator.as_deref();
-        let with_operator = if operator.is_some() { "i.operator = ?1" } else { "?1 IS NULL" };
+        let with_operator = if operator.is_some() {
+            "i.operator = ?1"
+        } else {
+            "?1 IS NULL"
+        };
         if let Some(shape) = &filter.shape {
             let mut statement = self.connection.prepare_cached(&format!(
                 "SELECT {COLUMNS}, s.shape, s.status, s.median_us, s.fraction, s.cold FROM shape_result s
@@ -58,7 +63,11 @@ impl History {
     /// One iteration by id.
     pub fn get(&self, id: i64) -> Result<Option<Iteration>, HistoryError> {
         let sql = format!("SELECT {COLUMNS} FROM iteration i WHERE i.id = ?1");
-        Ok(self.connection.prepare_cached(&sql)?.query_row([id], iteration).optional()?)
+        Ok(self
+            .connection
+            .prepare_cached(&sql)?
+            .query_row([id], iteration)
+            .optional()?)
     }
 
     /// The text that an iteration ran.
@@ -71,14 +80,18 @@ impl History {
 
     /// The full report of an iteration.
     pub fn report(&self, id: i64) -> Result<Option<RunReport>, HistoryError> {
-        let mut statement = self.connection.prepare_cached("SELECT json FROM report WHERE iteration = ?1")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT json FROM report WHERE iteration = ?1")?;
         let json: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
         Ok(json.map(|json| serde_json::from_str(&json)).transpose()?)
     }
 
     /// How many iterations are kept.
     pub fn count(&self) -> Result<u64, HistoryError> {
-        let count: i64 = self.connection.query_row("SELECT count(*) FROM iteration", [], |row| row.get(0))?;
+        let count: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM iteration", [], |row| row.get(0))?;
         Ok(count.unsigned_abs())
     }
 }

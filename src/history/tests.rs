@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::measure::report::{CacheState, DeviceReport, KernelReport, SCHEMA, ShapeReport, TimingKind, TimingReport};
 use crate::measure::RunReport;
+use crate::measure::report::{CacheState, DeviceReport, KernelReport, SCHEMA, ShapeReport, TimingKind, TimingReport};
 use crate::shape::Params;
 
 fn shape(id: &str, median_us: Option<f64>) -> ShapeReport {
@@ -87,8 +87,16 @@ fn a_run_comes_back_as_it_was_kept() {
     let mut history = open(&folder.path().join("deep/history.sqlite3"));
     let first = report("a.cu", "one", vec![shape("1", Some(20.0)), shape("2", None)]);
     let one = keep(&mut history, &first, "one");
-    let two = keep(&mut history, &report("a.cu", "two", vec![shape("1", Some(10.0))]), "two");
-    let other = keep(&mut history, &report("b.cu", "one", vec![shape("1", Some(30.0))]), "one");
+    let two = keep(
+        &mut history,
+        &report("a.cu", "two", vec![shape("1", Some(10.0))]),
+        "two",
+    );
+    let other = keep(
+        &mut history,
+        &report("b.cu", "one", vec![shape("1", Some(30.0))]),
+        "one",
+    );
     assert_eq!(history.report(one).unwrap().unwrap(), first);
     assert_eq!(history.source(two).unwrap().as_deref(), Some("two"));
     assert_eq!(history.get(two).unwrap().unwrap().parent, Some(one));
@@ -115,7 +123,10 @@ fn equal_sources_are_stored_once() {
     for _ in 0..3 {
         keep(&mut history, &report("a.cu", "same", Vec::new()), "same");
     }
-    let sources: i64 = history.connection.query_row("SELECT count(*) FROM source", [], |row| row.get(0)).unwrap();
+    let sources: i64 = history
+        .connection
+        .query_row("SELECT count(*) FROM source", [], |row| row.get(0))
+        .unwrap();
     assert_eq!((sources, history.count().unwrap()), (1, 3));
 }
 
@@ -177,7 +188,10 @@ fn a_corrupted_file_is_moved_aside_whole() {
 fn another_programs_database_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(FILE_NAME);
-    Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("CREATE TABLE theirs (x)")
+        .unwrap();
     let opened = History::open(&path);
     assert!(opened.history.is_none());
     assert!(opened.message.unwrap().contains("another program"));
@@ -209,7 +223,9 @@ fn a_run_in_flight_leaves_nothing_half_kept() {
     let id = keep(&mut history, &report("a.cu", "two", Vec::new()), "two");
     let half: i64 = history
         .connection
-        .query_row("SELECT count(*) FROM source WHERE sha256 = 'half'", [], |row| row.get(0))
+        .query_row("SELECT count(*) FROM source WHERE sha256 = 'half'", [], |row| {
+            row.get(0)
+        })
         .unwrap();
     assert_eq!((half, history.count().unwrap()), (0, 2));
     assert_eq!(history.source(id).unwrap().as_deref(), Some("two"));
@@ -220,12 +236,21 @@ fn lists_of_large_histories_use_the_indexes() {
     let folder = TempDir::new().unwrap();
     let history = open(&folder.path().join(FILE_NAME));
     let plan = |sql: &str| -> String {
-        let mut statement = history.connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut statement = history
+            .connection
+            .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+            .unwrap();
         let rows = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
         rows.map(Result::unwrap).collect::<Vec<_>>().join("; ")
     };
     let by_operator = plan("SELECT id FROM iteration i WHERE i.operator = 'x' ORDER BY i.id DESC LIMIT 5");
-    assert!(by_operator.contains("iteration_by_operator") && !by_operator.contains("TEMP B-TREE"), "{by_operator}");
+    assert!(
+        by_operator.contains("iteration_by_operator") && !by_operator.contains("TEMP B-TREE"),
+        "{by_operator}"
+    );
     let by_shape = plan("SELECT iteration FROM shape_result WHERE shape = 'x' ORDER BY iteration DESC LIMIT 5");
-    assert!(by_shape.contains("shape_result_by_shape") && !by_shape.contains("TEMP B-TREE"), "{by_shape}");
+    assert!(
+        by_shape.contains("shape_result_by_shape") && !by_shape.contains("TEMP B-TREE"),
+        "{by_shape}"
+    );
 }

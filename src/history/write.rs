@@ -68,7 +68,9 @@ impl History {
         let json = serde_json::to_string(report)?;
         let defines = serde_json::to_string(&report.kernel.defines)?;
         let sha256 = &report.kernel.sha256;
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute(
             "INSERT OR IGNORE INTO source (sha256, text) VALUES (?1, ?2)",
             params![sha256, run.source],
@@ -95,16 +97,27 @@ impl History {
                 report.device.name,
                 report.device.kind,
                 report.device.profile,
-                report.kernel.compile.as_ref().map_or("", |compile| compile.compiler.as_str()),
+                report
+                    .kernel
+                    .compile
+                    .as_ref()
+                    .map_or("", |compile| compile.compiler.as_str()),
                 defines,
                 report.status.name(),
                 report.reason,
                 report.shapes.len() as i64,
-                report.shapes.iter().filter(|shape| shape.status == Class::Passed).count() as i64,
+                report
+                    .shapes
+                    .iter()
+                    .filter(|shape| shape.status == Class::Passed)
+                    .count() as i64,
             ],
         )?;
         let id = transaction.last_insert_rowid();
-        transaction.execute("INSERT INTO report (iteration, json) VALUES (?1, ?2)", params![id, json])?;
+        transaction.execute(
+            "INSERT INTO report (iteration, json) VALUES (?1, ?2)",
+            params![id, json],
+        )?;
         for shape in &report.shapes {
             transaction.execute(
                 "INSERT OR REPLACE INTO shape_result (iteration, shape, status, median_us, fraction, cold)

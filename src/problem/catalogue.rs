@@ -115,7 +115,11 @@ impl Catalogue {
         }
         let near = suggest::nearest(name, self.operators.iter().map(|operator| operator.name.as_str()));
         let hint = suggest::hint(&near);
-        let hint = if hint.is_empty() { "; `ridgepoint list operators` shows all" } else { &hint };
+        let hint = if hint.is_empty() {
+            "; `ridgepoint list operators` shows all"
+        } else {
+            &hint
+        };
         UnknownOperator {
             name: name.to_owned(),
             reason: format!("no operator `{name}`{hint}"),
@@ -161,7 +165,8 @@ impl Catalogue {
             }
         }
         self.suites.sort_by(|a, b| a.name.cmp(&b.name));
-        self.operators.sort_by(|a, b| (&a.suite, &a.name).cmp(&(&b.suite, &b.name)));
+        self.operators
+            .sort_by(|a, b| (&a.suite, &a.name).cmp(&(&b.suite, &b.name)));
     }
 
     fn lay_suite(&mut self, name: &str, file: &File, root: &Path) {
@@ -204,7 +209,8 @@ impl Catalogue {
         if let Some(position) = position {
             self.operators.remove(position);
         }
-        self.broken.retain(|broken| broken.suite != suite || broken.name != name);
+        self.broken
+            .retain(|broken| broken.suite != suite || broken.name != name);
         match read {
             Ok(mut operator) if findings.is_empty() => {
                 sources.join(&mut operator);

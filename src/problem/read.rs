@@ -11,7 +11,9 @@ use toml::Spanned;
 
 use super::per_shape::Field;
 use super::schema::{RawNumber, RawProblem, RawTensor, Table, in_order};
-use super::{Contract, Cost, DISTRIBUTIONS, Operator, PUBLISHED, Param, Path, PerShape, Recipe, Role, Tensor, TensorType};
+use super::{
+    Contract, Cost, DISTRIBUTIONS, Operator, PUBLISHED, Param, Path, PerShape, Recipe, Role, Tensor, TensorType,
+};
 use super::{suggest, table};
 use crate::dtype::DType;
 use crate::expr::Expr;
@@ -117,10 +119,18 @@ impl<'a> Reader<'a> {
             params,
             constants: Params(constants),
             derived: self.named_exprs(&raw.derived),
-            tensors: raw.tensors.iter().map(|tensor| self.tensor(tensor, &raw.params)).collect(),
+            tensors: raw
+                .tensors
+                .iter()
+                .map(|tensor| self.tensor(tensor, &raw.params))
+                .collect(),
             cost: self.cost(raw),
             shapes: self.shapes(&raw.shapes.table, raw, false),
-            twins: raw.shapes.twins.as_ref().map_or_else(Vec::new, |twins| self.shapes(twins, raw, true)),
+            twins: raw
+                .shapes
+                .twins
+                .as_ref()
+                .map_or_else(Vec::new, |twins| self.shapes(twins, raw, true)),
             reference: None,
             kernels: Vec::new(),
         }
@@ -180,13 +190,19 @@ impl<'a> Reader<'a> {
             Ok(dtype) => TensorType::Fixed(dtype),
             Err(_) if params.contains_key(dtype_text) => TensorType::Param(dtype_text.clone()),
             Err(error) => {
-                self.report(raw.dtype.span(), format!("tensor `{name}`: {error}, or a parameter that holds one"));
+                self.report(
+                    raw.dtype.span(),
+                    format!("tensor `{name}`: {error}, or a parameter that holds one"),
+                );
                 TensorType::Fixed(DType::F32)
             }
         };
         let recipes = self.recipes(raw);
         if raw.role == Role::Out && !recipes.is_empty() {
-            self.report(raw.name.span(), format!("tensor `{name}` is an output; remove its recipes"));
+            self.report(
+                raw.name.span(),
+                format!("tensor `{name}` is an output; remove its recipes"),
+            );
         }
         if raw.role != Role::Out && !recipes.contains_key(PUBLISHED) {
             self.report(
@@ -232,7 +248,10 @@ impl<'a> Reader<'a> {
             if !DISTRIBUTIONS.contains(&distribution) {
                 let hint = suggest::hint(&suggest::nearest(distribution, DISTRIBUTIONS));
                 let known = DISTRIBUTIONS.join(" ");
-                self.report(fields.span(), format!("no distribution `{distribution}`{hint}; known are {known}"));
+                self.report(
+                    fields.span(),
+                    format!("no distribution `{distribution}`{hint}; known are {known}"),
+                );
             }
             if let Some(variant) = self.variant(tag, fields) {
                 variants.insert(distribution.to_owned(), variant);

@@ -72,7 +72,9 @@ impl Recipe {
             .lookup(total)
             .and_then(Value::as_int)
             .and_then(|value| u64::try_from(value).ok())
-            .ok_or_else(|| format!("`total = \"{total}\"` names no count among parameters, constants and derived values"))
+            .ok_or_else(|| {
+                format!("`total = \"{total}\"` names no count among parameters, constants and derived values")
+            })
     }
 
     /// What is wrong with the numbers, if anything.

@@ -44,7 +44,13 @@ pub fn hint(names: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    const KNOWN: [&str; 5] = ["rms_norm", "gated_rms_norm", "layer_norm", "moe_topk_gating_softmax", "mrope"];
+    const KNOWN: [&str; 5] = [
+        "rms_norm",
+        "gated_rms_norm",
+        "layer_norm",
+        "moe_topk_gating_softmax",
+        "mrope",
+    ];
 
     #[test]
     fn slips_and_parts_are_found() {

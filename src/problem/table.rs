@@ -45,7 +45,10 @@ fn check_heading(columns: &[&str], params: &[&str]) -> Result<(), String> {
             _ => return Err(format!("the heading has the column `{expected}` twice")),
         }
     }
-    match columns.iter().find(|column| **column != "id" && !params.contains(column)) {
+    match columns
+        .iter()
+        .find(|column| **column != "id" && !params.contains(column))
+    {
         Some(unknown) => Err(format!("the column `{unknown}` is not a parameter; add it to [params]")),
         None => Ok(()),
     }
@@ -54,7 +57,11 @@ fn check_heading(columns: &[&str], params: &[&str]) -> Result<(), String> {
 fn row_shape(row: &str, columns: &[&str], params: &[&str]) -> Result<Shape, String> {
     let cells: Vec<&str> = row.split_whitespace().collect();
     if cells.len() != columns.len() {
-        return Err(format!("the row has {} cells for {} columns", cells.len(), columns.len()));
+        return Err(format!(
+            "the row has {} cells for {} columns",
+            cells.len(),
+            columns.len()
+        ));
     }
     let cell = |name: &str| {
         let index = columns.iter().position(|column| *column == name)?;
@@ -94,7 +101,11 @@ mod tests {
 
     #[test]
     fn rows_become_shapes() {
-        let shapes = parse("\n# largest first\nid  rows dtype\n7   12   bf16\n07  3    f16\n", &["rows", "dtype"]).unwrap();
+        let shapes = parse(
+            "\n# largest first\nid  rows dtype\n7   12   bf16\n07  3    f16\n",
+            &["rows", "dtype"],
+        )
+        .unwrap();
         assert_eq!(shapes[0].0, 3);
         assert_eq!(shapes[0].1.params.to_string(), "rows=12 dtype=bf16");
         assert_eq!(shapes[1].1.id, "07");
@@ -104,7 +115,11 @@ mod tests {
     fn mistakes_are_placed() {
         for (text, line, message) in [
             ("id\n1", 0, "the heading lacks the column `rows`"),
-            ("id rows more\n", 0, "the column `more` is not a parameter; add it to [params]"),
+            (
+                "id rows more\n",
+                0,
+                "the column `more` is not a parameter; add it to [params]",
+            ),
             ("id rows\n1 2\n3", 2, "the row has 1 cells for 2 columns"),
             ("id rows\n1 2\n1 3", 2, "the id `1` is there twice"),
             ("\n", 0, "the table is empty: its first line names the columns"),

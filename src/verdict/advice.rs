@@ -11,9 +11,18 @@ pub struct Context {
 
 /// Relative difference of all elements alike that points at a forgotten or doubled factor.
 const SCALE_HINTS: [(&str, &str); 3] = [
-    ("constant factor", "every element is off by one factor: look for a missing scale, a wrong divisor (n instead of n - 1, padded size instead of real) or a sum counted twice"),
-    ("sign", "every element has the wrong sign: look at the order of a subtraction"),
-    ("shift", "the values are right but in the wrong place: look at the output's index arithmetic"),
+    (
+        "constant factor",
+        "every element is off by one factor: look for a missing scale, a wrong divisor (n instead of n - 1, padded size instead of real) or a sum counted twice",
+    ),
+    (
+        "sign",
+        "every element has the wrong sign: look at the order of a subtraction",
+    ),
+    (
+        "shift",
+        "the values are right but in the wrong place: look at the output's index arithmetic",
+    ),
 ];
 
 /// Adds advice to a verdict, behind what its maker already said.
@@ -55,16 +64,16 @@ fn general(class: Class, context: Context) -> &'static [&'static str] {
             "run it on a GPU: `--device cuda:0`",
             "or write the same step without this instruction (plain loads, `mma.sync` instead of `wgmma`, arithmetic instead of a special function) to check the rest here",
         ],
-        Class::Unsupported => &[
-            "this device is older than the kernel's target: choose another `arch` in `[compile]`, or another device",
-        ],
+        Class::Unsupported => {
+            &["this device is older than the kernel's target: choose another `arch` in `[compile]`, or another device"]
+        }
         Class::LaunchError => &[
             "the grid, block and shared memory of the `[[launch]]` must fit the device: at most 1024 threads in a block, registers x threads within the register file, `shared` within the opt-in limit",
             "check the number, order and types of `args` against the kernel's parameters",
         ],
-        Class::MemoryFault if context.emulated => &[
-            "guard the index: `if (i < n)` around the access, for the last partial block above all",
-        ],
+        Class::MemoryFault if context.emulated => {
+            &["guard the index: `if (i < n)` around the access, for the last partial block above all"]
+        }
         Class::MemoryFault => &[
             "run it on the emulator, which names the access: `--device emulator` with a `small-` shape",
             "guard the index: `if (i < n)` around the access, for the last partial block above all",
@@ -101,7 +110,9 @@ fn general(class: Class, context: Context) -> &'static [&'static str] {
             "look for a missing `__syncthreads()`, for blocks that write the same element, and for floating-point `atomicAdd` whose order changes",
             "a scratch counter or accumulator needs `zeroed = true` in its `[[scratch]]`",
         ],
-        Class::MutatedInput => &["write to the outputs or to a `[[scratch]]` buffer of the kernel's own, never to an input"],
+        Class::MutatedInput => {
+            &["write to the outputs or to a `[[scratch]]` buffer of the kernel's own, never to an input"]
+        }
         Class::Fallback => &["do the work in the kernel itself, or name the library as the thing to be measured"],
         Class::Integrity => &[
             "every launch must do the whole work again: nothing may be kept from one launch to the next in `__device__` variables or in scratch",
@@ -173,13 +184,18 @@ fn size_advice(output: &OutputEvidence) -> String {
     if output.rel_l2.is_finite() && output.rel_l2 < ROUNDING_REL_L2 {
         "the errors are small: accumulate in f32, round once at the end, and avoid the fast approximations (`__expf`, `rsqrt.approx`) where the contract is tight".to_owned()
     } else {
-        "the errors are as large as the values: check the formula against the operator's maths, one term at a time".to_owned()
+        "the errors are as large as the values: check the formula against the operator's maths, one term at a time"
+            .to_owned()
     }
 }
 
 fn access_advice(piece: &Evidence, lines: &mut Vec<String>) {
     let Evidence::Access {
-        space, offset, size, buffer, ..
+        space,
+        offset,
+        size,
+        buffer,
+        ..
     } = piece
     else {
         return;
@@ -203,7 +219,10 @@ fn access_advice(piece: &Evidence, lines: &mut Vec<String>) {
             );
         }
     } else if space == "shared" {
-        lines.push("compare the highest shared-memory index with the array's size and with `shared` of the `[[launch]]`".to_owned());
+        lines.push(
+            "compare the highest shared-memory index with the array's size and with `shared` of the `[[launch]]`"
+                .to_owned(),
+        );
     }
 }
 
@@ -230,14 +249,26 @@ mod tests {
             mismatches: 8,
             ..OutputEvidence::default()
         };
-        let lines = advice(Class::WrongNumbers, &[Evidence::Output(Box::new(output))], Context::default());
+        let lines = advice(
+            Class::WrongNumbers,
+            &[Evidence::Output(Box::new(output))],
+            Context::default(),
+        );
         assert!(lines[0].contains("no element of `out` was written"), "{lines:?}");
     }
 
     #[test]
     fn patterns_lead_to_their_cause() {
-        assert!(pattern_advice("only rows >= 24704: the last partial tile").unwrap().contains("guard"));
-        assert!(pattern_advice("all elements, constant factor 0.5").unwrap().contains("factor"));
+        assert!(
+            pattern_advice("only rows >= 24704: the last partial tile")
+                .unwrap()
+                .contains("guard")
+        );
+        assert!(
+            pattern_advice("all elements, constant factor 0.5")
+                .unwrap()
+                .contains("factor")
+        );
         assert!(pattern_advice("something else").is_none());
     }
 

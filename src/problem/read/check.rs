@@ -12,10 +12,16 @@ use crate::shape::{Params, Shape};
 pub(super) fn shapes(reader: &mut Reader<'_>, operator: &Operator, raw: &RawProblem) {
     unique_names(reader, raw);
     if operator.shapes.is_empty() {
-        reader.report(raw.shapes.table.span(), "there is no shape; add a row below the heading");
+        reader.report(
+            raw.shapes.table.span(),
+            "there is no shape; add a row below the heading",
+        );
     }
     if !operator.tensors.iter().any(|tensor| tensor.role != Role::In) {
-        reader.report(raw.cost.bytes_written.span(), "there is no output; add a tensor with role = \"out\"");
+        reader.report(
+            raw.cost.bytes_written.span(),
+            "there is no output; add a tensor with role = \"out\"",
+        );
     }
     for shape in operator.shapes.iter().chain(&operator.twins) {
         derived(reader, operator, raw, shape);
@@ -32,10 +38,26 @@ pub(super) fn shapes(reader: &mut Reader<'_>, operator: &Operator, raw: &RawProb
 
 fn unique_names(reader: &mut Reader<'_>, raw: &RawProblem) {
     let mut places: Vec<(&str, Range<usize>)> = Vec::new();
-    places.extend(in_order(&raw.params).into_iter().map(|(name, value)| (name, value.span())));
-    places.extend(in_order(&raw.constants).into_iter().map(|(name, value)| (name, value.span())));
-    places.extend(in_order(&raw.derived).into_iter().map(|(name, value)| (name, value.span())));
-    places.extend(raw.tensors.iter().map(|tensor| (tensor.name.get_ref().as_str(), tensor.name.span())));
+    places.extend(
+        in_order(&raw.params)
+            .into_iter()
+            .map(|(name, value)| (name, value.span())),
+    );
+    places.extend(
+        in_order(&raw.constants)
+            .into_iter()
+            .map(|(name, value)| (name, value.span())),
+    );
+    places.extend(
+        in_order(&raw.derived)
+            .into_iter()
+            .map(|(name, value)| (name, value.span())),
+    );
+    places.extend(
+        raw.tensors
+            .iter()
+            .map(|tensor| (tensor.name.get_ref().as_str(), tensor.name.span())),
+    );
     let mut seen = BTreeSet::new();
     for (name, span) in places {
         if !seen.insert(name) {
@@ -58,14 +80,20 @@ fn derived(reader: &mut Reader<'_>, operator: &Operator, raw: &RawProblem, shape
             Ok(_) => "it uses a name that is defined below it".to_owned(),
         };
         if let Some(place) = raw.derived.get(name) {
-            reader.report(place.span(), format!("derived `{name} = \"{expr}\"`: {reason} ({})", of(shape)));
+            reader.report(
+                place.span(),
+                format!("derived `{name} = \"{expr}\"`: {reason} ({})", of(shape)),
+            );
         }
     }
 }
 
 fn costs(reader: &mut Reader<'_>, operator: &Operator, raw: &RawProblem, shape: &Shape) {
     let scope = operator.scope(shape);
-    let mut places: Vec<_> = in_order(&raw.cost.flops).into_iter().map(|(_, value)| value.span()).collect();
+    let mut places: Vec<_> = in_order(&raw.cost.flops)
+        .into_iter()
+        .map(|(_, value)| value.span())
+        .collect();
     places.push(raw.cost.bytes_read.span());
     places.push(raw.cost.bytes_written.span());
     let exprs = operator.cost.flops.iter().map(|(_, expr)| expr);
@@ -94,7 +122,11 @@ fn tensor_at(reader: &mut Reader<'_>, tensor: &Tensor, raw: &RawTensor, scope: &
         if let Some(problem) = problem {
             reader.report(
                 place.span(),
-                format!("tensor `{}`, distribution `{distribution}`: {problem} ({})", tensor.name, of(shape)),
+                format!(
+                    "tensor `{}`, distribution `{distribution}`: {problem} ({})",
+                    tensor.name,
+                    of(shape)
+                ),
             );
         }
     }

@@ -1,0 +1,139 @@
+//! The lines that a mock kernel consists of.
+
+use crate::dtype::DType;
+use crate::verdict::{Class, Outcome, Verdict};
+
+/// One thing that a mock kernel does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    Copy {
+        from: String,
+        to: String,
+    },
+    Scale {
+        dtype: DType,
+        from: String,
+        to: String,
+        factor: f64,
+    },
+    Fill {
+        dtype: DType,
+        to: String,
+        value: f64,
+    },
+    Noise {
+        dtype: DType,
+        to: String,
+    },
+    Overrun {
+        to: String,
+        past: i64,
+    },
+    Print(String),
+    Fail {
+        class: Class,
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Program {
+    pub(super) steps: Vec<Step>,
+    times: Vec<f64>,
+    throttled_every: Option<usize>,
+}
+
+/// Microseconds of a sample where the kernel does not say.
+const DEFAULT_TIME: f64 = 10.0;
+
+impl Program {
+    /// Reads the `mock` lines of a text.
+    pub(super) fn parse(text: &str) -> Outcome<Self> {
+        let mut program = Self::default();
+        for (number, line) in text.lines().enumerate() {
+            if let Some(rest) = line.trim().trim_start_matches("//").trim().strip_prefix("mock ") {
+                program.line(rest).map_err(|reason| {
+                    let place = format!("mock kernel, line {}: `{rest}`: {reason}", number + 1);
+                    Box::new(Verdict::new(Class::InvalidKernel, place))
+                })?;
+            }
+        }
+        Ok(program)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let step = match (verb, words.as_slice()) {
+            ("copy", [from, to]) => Step::Copy {
+                from: (*from).to_owned(),
+                to: (*to).to_owned(),
+            },
+            ("scale", [dtype, from, to, factor]) => Step::Scale {
+                dtype: parse(dtype)?,
+                from: (*from).to_owned(),
+                to: (*to).to_owned(),
+                factor: parse(factor)?,
+            },
+            ("fill", [dtype, to, value]) => Step::Fill {
+                dtype: parse(dtype)?,
+                to: (*to).to_owned(),
+                value: parse(value)?,
+            },
+            ("noise", [dtype, to]) => Step::Noise {
+                dtype: parse(dtype)?,
+                to: (*to).to_owned(),
+            },
+            ("overrun", [to, past]) => Step::Overrun {
+                to: (*to).to_owned(),
+                past: parse(past)?,
+            },
+            ("print", _) => Step::Print(rest.to_owned()),
+            ("fail", [class, ..]) => fail(class, rest)?,
+            ("times", [_, ..]) => {
+                self.times = words.iter().map(|word| parse(word)).collect::<Result<_, _>>()?;
+                return Ok(());
+            }
+            ("throttled", [every]) => {
+                self.throttled_every = Some(parse::<usize>(every)?.max(1));
+                return Ok(());
+            }
+            _ => return Err("no such step, or not its number of words".to_owned()),
+        };
+        self.steps.push(step);
+        Ok(())
+    }
+
+    pub(super) fn time(&self, index: usize) -> f64 {
+        match self.times.len() {
+            0 => DEFAULT_TIME,
+            count => self.times[index % count],
+        }
+    }
+
+    pub(super) fn throttled(&self, index: usize) -> bool {
+        self.throttled_every
+            .is_some_and(|every| (index + 1).is_multiple_of(every))
+    }
+}
+
+fn fail(name: &str, rest: &str) -> Result<Step, String> {
+    let class = Class::ALL.into_iter().find(|class| class.name() == name);
+    let class = class.ok_or_else(|| format!("no verdict is called `{name}`"))?;
+    let reason = rest.trim_start().strip_prefix(name).unwrap_or(rest).trim();
+    Ok(Step::Fail {
+        class,
+        reason: if reason.is_empty() {
+            class.meaning().to_owned()
+        } else {
+            reason.to_owned()
+        },
+    })
+}
+
+fn parse<T: std::str::FromStr>(word: &str) -> Result<T, String>
+where
+    T::Err: std::fmt::Display,
+{
+    word.parse().map_err(|error| format!("`{word}`: {error}"))
+}
