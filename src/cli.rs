@@ -1,8 +1,8 @@
 //! The command line: what scripts may rely on. Parsing here; each command in a file of its own.
 
 pub mod args;
-<<<<<<< HEAD
 mod compare;
+mod doctor;
 pub mod exit;
 mod history;
 mod keep;
@@ -10,25 +10,17 @@ mod print;
 pub mod request;
 mod run;
 mod session;
-pub mod text;
-mod watch;
-=======
-mod doctor;
-pub mod exit;
-mod print;
 mod ship;
+pub mod text;
 mod toolchain;
->>>>>>> tool
+mod watch;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Cli, Command};
-<<<<<<< HEAD
 use crate::toolchain::Toolchain;
-=======
->>>>>>> tool
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.
@@ -51,16 +43,13 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: &Cli) -> Exit {
     let problems = cli.problems.as_deref();
     match &cli.command {
-<<<<<<< HEAD
         Some(Command::Run(args)) => run::run(args, problems),
         Some(Command::Compare(args)) => compare::run(args, problems),
         Some(Command::Watch(args)) => watch::run(args, problems),
         Some(Command::History(args)) => history::run(args),
-=======
         Some(Command::Toolchain(command)) => toolchain::run(command),
         Some(Command::Doctor(args)) => doctor::run(args, &[]),
         Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
->>>>>>> tool
         None | Some(_) => Exit::Environment,
     }
 }
