@@ -116,17 +116,19 @@ enum Function {
     Align,
     NextPow2,
     Log2,
+    Sqrt,
     If,
 }
 
 impl Function {
-    const ALL: [(&'static str, Self, usize); 7] = [
+    const ALL: [(&'static str, Self, usize); 8] = [
         ("ceil_div", Self::CeilDiv, 2),
         ("min", Self::Min, 2),
         ("max", Self::Max, 2),
         ("align", Self::Align, 2),
         ("next_pow2", Self::NextPow2, 1),
         ("log2", Self::Log2, 1),
+        ("sqrt", Self::Sqrt, 1),
         ("if", Self::If, 3),
     ];
 }
@@ -286,6 +288,14 @@ impl Node {
             let pick_right = right_is_less == (function == Function::Min);
             return Ok(if pick_right { values[1] } else { values[0] });
         }
+        if function == Function::Sqrt {
+            let operand = values[0].as_f64();
+            return if operand < 0.0 {
+                Err(self.error(format!("the square root of {operand} is not real")))
+            } else {
+                Ok(Value::Float(operand.sqrt()))
+            };
+        }
         let int = |index: usize| {
             values[index]
                 .as_int()
@@ -312,7 +322,7 @@ impl Node {
                 .checked_next_power_of_two()
                 .and_then(|power| i64::try_from(power).ok()),
             Function::Log2 => Some(i64::from(positive(0)?.ilog2())),
-            Function::Min | Function::Max | Function::If => unreachable!("evaluated above"),
+            Function::Min | Function::Max | Function::Sqrt | Function::If => unreachable!("evaluated above"),
         };
         result.map(Value::Int).ok_or_else(|| self.overflow())
     }
@@ -365,7 +375,7 @@ mod tests {
             (
                 "foo(1)",
                 0,
-                "unknown function `foo`; known are ceil_div min max align next_pow2 log2 if",
+                "unknown function `foo`; known are ceil_div min max align next_pow2 log2 sqrt if",
             ),
             ("min(1)", 0, "`min` takes 2 arguments, got 1"),
             ("1 + nope", 4, "unknown name `nope`"),

@@ -1,6 +1,17 @@
 //! Kernels: source files, the launch plan in their header, and its resolution for one shape and device.
 
+mod comment;
+mod entries;
+mod error;
+mod header;
+mod load;
+mod offer;
+mod place;
 pub mod plan;
+mod reader;
+mod resolve;
+mod signature;
+mod tensormap;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
 use crate::expr::Expr;
+pub use entries::{Entry, Parameter, ParameterKind, entries};
+pub use error::{ErrorKind, KernelError};
+pub use load::{MAX_FILE_BYTES, load};
+pub use offer::offer_header;
+pub use place::{Place, Placed};
 
 /// The language of a kernel file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,8 +48,9 @@ pub struct KernelFile {
 /// The launch plan of a kernel file, as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
-    /// Operators this kernel implements; empty where the header does not say.
+    /// The operator this kernel implements, where the header says.
     pub operator: Option<String>,
+    pub operator_place: Option<Place>,
     pub note: Option<String>,
     pub tune: Vec<Tunable>,
     pub launches: Vec<LaunchSpec>,
@@ -47,22 +64,23 @@ pub struct Header {
 pub struct Tunable {
     pub name: String,
     pub values: Vec<i64>,
+    pub place: Place,
 }
 
 /// One launch, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchSpec {
-    pub kernel: String,
+    pub kernel: Placed<String>,
     /// One to three expressions each.
-    pub grid: Vec<Expr>,
-    pub block: Vec<Expr>,
-    pub cluster: Option<Vec<Expr>>,
+    pub grid: Vec<Placed<Expr>>,
+    pub block: Vec<Placed<Expr>>,
+    pub cluster: Option<Vec<Placed<Expr>>>,
     /// Dynamic shared memory, bytes.
-    pub shared: Option<Expr>,
+    pub shared: Option<Placed<Expr>>,
     pub cooperative: bool,
     /// The launch is left out where this is 0.
-    pub when: Option<Expr>,
-    pub args: Vec<ArgSpec>,
+    pub when: Option<Placed<Expr>>,
+    pub args: Vec<Placed<ArgSpec>>,
     /// Line of the `[[launch]]` in the file.
     pub line: usize,
 }
@@ -73,7 +91,7 @@ pub enum ArgSpec {
     /// `x`: the address of a tensor or scratch buffer.
     Buffer(String),
     /// `i32:hidden_size`, `f32:eps`: a value. Types: i32 u32 i64 u64 f32 f64.
-    Scalar { ty: ScalarType, expr: Expr },
+    Scalar { ty: ScalarType, expr: Placed<Expr> },
     /// A tensor map by name, passed by value.
     TensorMap(String),
 }
@@ -88,12 +106,40 @@ pub enum ScalarType {
     F64,
 }
 
+impl ScalarType {
+    pub const ALL: [Self; 6] = [Self::I32, Self::U32, Self::I64, Self::U64, Self::F32, Self::F64];
+
+    /// The name before the colon of an argument.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::U64 => "u64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ty| ty.name() == name)
+    }
+
+    /// Bytes of the argument.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+}
+
 /// A buffer of the kernel's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScratchSpec {
-    pub name: String,
+    pub name: Placed<String>,
     pub dtype: DType,
-    pub elements: Expr,
+    pub elements: Placed<Expr>,
     /// Zeroed before every run; otherwise poisoned.
     pub zeroed: bool,
 }
@@ -103,11 +149,11 @@ pub struct ScratchSpec {
 pub struct TensorMapSpec {
     pub name: String,
     /// The buffer it covers.
-    pub tensor: String,
+    pub tensor: Placed<String>,
     /// Overrides of the tensor's dims, innermost first as in the driver's call; by default the tensor's own, reversed.
-    pub dims: Option<Vec<Expr>>,
+    pub dims: Option<Vec<Placed<Expr>>>,
     /// Innermost first.
-    pub tile: Vec<Expr>,
+    pub tile: Vec<Placed<Expr>>,
     /// Bytes: 0, 32, 64 or 128.
     pub swizzle: u32,
     /// Bytes: 0, 16 or 32.
@@ -116,6 +162,8 @@ pub struct TensorMapSpec {
     pub l2_promotion: u32,
     /// Fill out-of-bounds elements with NaN instead of zero.
     pub fill_nan: bool,
+    /// Of the `[[tensormap]]`.
+    pub place: Place,
 }
 
 /// `[compile]`: extra options and a target other than the default.

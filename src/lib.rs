@@ -3,11 +3,13 @@
 //! Modules are listed from the bottom layer up; a lower layer never imports a higher one (`tests/layers.rs` holds that).
 
 // L0: vocabulary.
+pub mod dirs;
 pub mod dtype;
 pub mod expr;
 pub mod number;
 pub mod shape;
 pub mod stats;
+pub mod suggest;
 pub mod units;
 
 // L0: the PTX front end.

@@ -1,3 +1,5 @@
 //! The `ridgepoint` program.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    ridgepoint::cli::main()
+}

@@ -6,7 +6,6 @@ use serde::{Deserialize, Deserializer, Serializer};
 ///
 /// # Errors
 /// As the serializer's.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.is_finite() {
         serializer.serialize_f64(*value)

@@ -1,16 +1,27 @@
 //! Problems: operators with their tensors, cost model, tolerance contract and shapes; suites of them; where they come from.
 
+pub mod catalogue;
+pub mod embedded;
+mod files;
+pub mod per_shape;
+pub mod read;
 pub mod recipe;
+mod schema;
+pub mod suggest;
+mod table;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
-use crate::expr::Expr;
+use crate::expr::{Expr, Value};
 use crate::shape::{Params, Scalar, Shape};
+pub use catalogue::{Catalogue, Suite};
+pub use per_shape::PerShape;
 pub use recipe::Recipe;
 
 /// The arithmetic unit that a FLOP count is billed to; a roof has a peak for each.
@@ -28,6 +39,37 @@ pub enum Path {
     Int8,
 }
 
+impl Path {
+    pub const ALL: [Self; 7] = [
+        Self::Fp8,
+        Self::Bf16,
+        Self::Fp16,
+        Self::Tf32,
+        Self::Fp32,
+        Self::Fp64,
+        Self::Int8,
+    ];
+
+    /// The name in problem files, machine profiles, JSON and on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fp8 => "fp8",
+            Self::Bf16 => "bf16",
+            Self::Fp16 => "fp16",
+            Self::Tf32 => "tf32",
+            Self::Fp32 => "fp32",
+            Self::Fp64 => "fp64",
+            Self::Int8 => "int8",
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// What is computed: everything the workbench knows of one operator.
 #[derive(Clone, Debug)]
 pub struct Operator {
@@ -39,6 +81,8 @@ pub struct Operator {
     pub weight: f64,
     /// The operator's main element type, as the suite states it.
     pub dtype: String,
+    /// Where the suite meets it: `prefill`, `decode`, or both.
+    pub phase: String,
     /// The maths in words, a few lines.
     pub maths: String,
     /// Remarks worth knowing: traps of the published definition, exceptions of the cost model.
@@ -47,6 +91,8 @@ pub struct Operator {
     pub params: Vec<Param>,
     /// Named constants, visible in expressions and kernel headers beside the parameters (`eps`, `top_k`).
     pub constants: Params,
+    /// Named values worked out from parameters and constants, each visible to the ones after it (`total_tokens`, `scale`).
+    pub derived: Vec<(String, Expr)>,
     pub tensors: Vec<Tensor>,
     pub cost: Cost,
     pub shapes: Vec<Shape>,
@@ -83,9 +129,10 @@ pub struct Tensor {
     pub dims: Vec<Expr>,
     pub role: Role,
     /// For inputs: recipe by distribution name. `published` is always there; a distribution missing here falls back to it.
-    pub recipes: BTreeMap<String, Recipe>,
-    /// For outputs: what counts as right.
-    pub contract: Option<Contract>,
+    pub recipes: BTreeMap<String, PerShape<Recipe>>,
+    /// For outputs: what counts as right, by distribution name; one missing here falls back to `published`. Empty where
+    /// no contract is stated yet.
+    pub contracts: BTreeMap<String, PerShape<Contract>>,
 }
 
 /// A fixed element type, or the name of a text parameter that holds it.
@@ -101,6 +148,25 @@ pub struct Cost {
     pub flops: Vec<(Path, Expr)>,
     pub bytes_read: Expr,
     pub bytes_written: Expr,
+}
+
+/// The cost of one shape: counts, no longer expressions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShapeCost {
+    pub flops: Vec<(Path, u64)>,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+}
+
+impl ShapeCost {
+    /// Compulsory traffic: every byte once.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes_read + self.bytes_written
+    }
+
+    pub fn total_flops(&self) -> u64 {
+        self.flops.iter().map(|(_, count)| count).sum()
+    }
 }
 
 /// What counts as a right answer for one output.
@@ -140,16 +206,12 @@ pub struct Source {
     pub ptx: Option<Arc<str>>,
 }
 
-/// The smallest published seed-to-seed difference is irrelevant here: any of these names may be absent for an operator.
-pub const DISTRIBUTIONS: [&str; 8] = [
-    "published",
-    "wide",
-    "offset",
-    "outliers",
-    "ties",
-    "zeros",
-    "ragged",
-    "permuted",
+/// The name of the distribution that every operator has: the suite's own.
+pub const PUBLISHED: &str = "published";
+
+/// Every name a distribution may have; an operator has those that make sense for it.
+pub const DISTRIBUTIONS: [&str; 9] = [
+    PUBLISHED, "wide", "tiny", "offset", "outliers", "ties", "zeros", "ragged", "permuted",
 ];
 
 /// A tensor with its dimensions worked out for one shape.
@@ -181,8 +243,21 @@ pub struct Broken {
     pub reason: String,
 }
 
+/// `problems/atrex/rms_norm/problem.toml:12: the reason`
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, "{line}:")?;
+        }
+        write!(f, " {}", self.reason)
+    }
+}
+
 impl Operator {
-    /// Parameters of a shape, with the operator's constants behind them.
+    /// Parameters of a shape, then the operator's constants, then the derived values.
+    ///
+    /// A derived value that cannot be worked out for a hand-made shape is left out; whatever needs it then says so.
     pub fn scope(&self, shape: &Shape) -> Params {
         let mut all = shape.params.clone();
         for (name, value) in &self.constants.0 {
@@ -190,7 +265,54 @@ impl Operator {
                 all.set(name, value.clone());
             }
         }
+        for (name, expr) in &self.derived {
+            match expr.eval(&all) {
+                Ok(Value::Int(value)) => all.set(name, Scalar::Int(value)),
+                Ok(Value::Float(value)) => all.set(name, Scalar::Float(value)),
+                Err(_) => {}
+            }
+        }
         all
+    }
+
+    /// The names of all distributions that some input has a recipe for, in the order of [`DISTRIBUTIONS`].
+    pub fn distributions(&self) -> Vec<&'static str> {
+        DISTRIBUTIONS
+            .into_iter()
+            .filter(|name| self.tensors.iter().any(|tensor| tensor.recipes.contains_key(*name)))
+            .collect()
+    }
+
+    /// Whether the operator can be run: it has a reference, and a contract for each output.
+    pub fn is_complete(&self) -> bool {
+        self.reference.is_some()
+            && self
+                .tensors
+                .iter()
+                .all(|tensor| tensor.role == Role::In || !tensor.contracts.is_empty())
+    }
+
+    /// FLOPs by path, and bytes, of one shape.
+    ///
+    /// # Errors
+    /// Names the expression that does not work out.
+    pub fn cost_of(&self, shape: &Shape) -> Result<ShapeCost, String> {
+        let scope = self.scope(shape);
+        let count = |what: &str, expr: &Expr| {
+            let value = expr
+                .eval_int(&scope)
+                .map_err(|error| format!("{what} `{expr}`: {error}"))?;
+            u64::try_from(value).map_err(|_| format!("{what} `{expr}` is {value}"))
+        };
+        let mut flops = Vec::with_capacity(self.cost.flops.len());
+        for (path, expr) in &self.cost.flops {
+            flops.push((*path, count("FLOP count", expr)?));
+        }
+        Ok(ShapeCost {
+            flops,
+            bytes_read: count("bytes read", &self.cost.bytes_read)?,
+            bytes_written: count("bytes written", &self.cost.bytes_written)?,
+        })
     }
 
     /// The tensors of one shape, in order.
@@ -209,6 +331,32 @@ impl Operator {
 }
 
 impl Tensor {
+    /// The recipe for a distribution at one shape; a distribution that this tensor does not name is `published` for it.
+    ///
+    /// # Errors
+    /// For an output, and where an expression in the recipe does not work out.
+    pub fn recipe(&self, distribution: &str, scope: &Params) -> Result<Recipe, String> {
+        self.recipes
+            .get(distribution)
+            .or_else(|| self.recipes.get(PUBLISHED))
+            .ok_or_else(|| format!("tensor `{}` has no recipe: it is not an input", self.name))?
+            .at(scope)
+            .map_err(|error| format!("tensor `{}`, distribution `{distribution}`: {error}", self.name))
+    }
+
+    /// The contract for a distribution at one shape; `None` where the operator states none yet.
+    ///
+    /// # Errors
+    /// Where an expression in the contract does not work out.
+    pub fn contract(&self, distribution: &str, scope: &Params) -> Result<Option<Contract>, String> {
+        self.contracts
+            .get(distribution)
+            .or_else(|| self.contracts.get(PUBLISHED))
+            .map(|contract| contract.at(scope))
+            .transpose()
+            .map_err(|error| format!("contract of `{}`, distribution `{distribution}`: {error}", self.name))
+    }
+
     fn concrete(&self, scope: &Params) -> Result<ConcreteTensor, String> {
         let dtype = match &self.dtype {
             TensorType::Fixed(dtype) => *dtype,

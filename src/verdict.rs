@@ -1,5 +1,7 @@
 //! Verdicts: the outcome of a run, its evidence, and what to try next. The only list of outcomes there is.
 
+pub mod advice;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -28,10 +30,11 @@ pub enum Class {
     Integrity,
     TooFast,
     Environment,
+    Cancelled,
 }
 
 impl Class {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Passed,
         Self::InvalidKernel,
         Self::CompileError,
@@ -52,6 +55,7 @@ impl Class {
         Self::Integrity,
         Self::TooFast,
         Self::Environment,
+        Self::Cancelled,
     ];
 
     /// The name in JSON and history.
@@ -77,6 +81,7 @@ impl Class {
             Self::Integrity => "integrity",
             Self::TooFast => "too_fast",
             Self::Environment => "environment",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -103,6 +108,7 @@ impl Class {
             Self::Integrity => "the measurement or the answer was tampered with",
             Self::TooFast => "the time is below what the hardware can do",
             Self::Environment => "something outside the kernel is missing, such as a compiler or a device",
+            Self::Cancelled => "it was stopped from outside before its end",
         }
     }
 }

@@ -1,1 +1,3 @@
 //! Workers: child processes that own a device; the protocol, spawning, killing.
+
+pub mod protocol;

@@ -141,3 +141,32 @@ pub struct RooflineReport {
     /// T_SOL over the measured median; absent where nothing was measured.
     pub fraction: Option<f64>,
 }
+
+/// Which of two kernels is faster, on one shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Comparison {
+    Faster,
+    Slower,
+    Same,
+    Unclear,
+}
+
+/// B against A, from interleaved samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompareReport {
+    pub schema: u32,
+    pub a: RunReport,
+    pub b: RunReport,
+    pub shapes: Vec<CompareShape>,
+}
+
+/// One shape of a comparison: the ratio is A's time over B's, so above 1 B is faster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompareShape {
+    pub id: String,
+    pub result: Comparison,
+    pub ratio: f64,
+    pub ci95: [f64; 2],
+    pub samples: u32,
+}
