@@ -3,12 +3,17 @@
 pub mod compare;
 pub mod cuda;
 pub mod element;
+pub mod emulator;
 pub mod generate;
 pub mod mock;
 pub mod pattern;
 mod trouble;
+#[cfg(test)]
+mod twin_tests;
 
 use serde::{Deserialize, Serialize};
+
+pub mod goldens;
 
 pub use crate::emulator::Counters;
 
@@ -200,6 +205,37 @@ pub struct TimePlan<'a> {
     pub zero: Vec<BufferId>,
     /// Flush the L2 cache before each sample, outside the clock.
     pub cold: bool,
+}
+
+/// Opens a device by its id: `auto`, `cuda:N`, `emulator`, `emulator:PROFILE`, `mock`.
+///
+/// `auto` is the first CUDA device where there is one, else the emulator.
+///
+/// # Errors
+/// `environment`, with what there is instead.
+pub fn open(id: &str) -> Outcome<Box<dyn Device>> {
+    match id.split_once(':').unwrap_or((id, "")) {
+        ("auto", "") if cuda::devices().is_ok_and(|devices| !devices.is_empty()) => open("cuda:0"),
+        ("auto" | "emulator", "") => open(&format!("emulator:{}", emulator::DEFAULT_PROFILE)),
+        ("emulator", profile) => Ok(Box::new(emulator::EmulatorDevice::new(profile)?)),
+        ("cuda", number) => match number.parse() {
+            Ok(ordinal) => Ok(Box::new(cuda::CudaDevice::open(ordinal)?)),
+            Err(_) => trouble::no_device(id),
+        },
+        ("mock", "") => Ok(Box::new(mock::MockDevice::new())),
+        _ => trouble::no_device(id),
+    }
+}
+
+/// Every device that is here, CUDA devices first, without opening any; and why there are no CUDA devices, where there are none.
+pub fn enumerate() -> (Vec<Listing>, Option<String>) {
+    let (mut devices, reason) = match cuda::devices() {
+        Ok(devices) if devices.is_empty() => (devices, Some("the CUDA driver is there and sees no device".to_owned())),
+        Ok(devices) => (devices, None),
+        Err(reason) => (Vec::new(), Some(reason)),
+    };
+    devices.extend(emulator::listings());
+    (devices, reason)
 }
 
 /// The names a plan's buffers have: tensors and scratch alike.

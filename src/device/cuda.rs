@@ -10,6 +10,7 @@ mod driver;
 mod error;
 mod judge;
 mod list;
+pub mod selftest;
 mod sensors;
 mod timing;
 

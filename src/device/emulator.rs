@@ -9,8 +9,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{
-    Bound, BufferId, CompareSpec, Counters, DType, Device, DeviceInfo, DeviceKind, Flow, GenerateSpec, Image, ModuleId,
-    Sample, TimePlan, compare, element, generate, trouble,
+    Bound, BufferId, CompareSpec, Counters, DType, Device, DeviceInfo, DeviceKind, Flow, GenerateSpec, Image, Listing,
+    ModuleId, Sample, TimePlan, compare, element, generate, trouble,
 };
 use crate::emulator::{self, LaunchConfig, Memory, MemoryError, Module, Options};
 use crate::kernel::plan::Arg;
@@ -22,6 +22,27 @@ const STEP_BUDGET: u64 = 1 << 40;
 const DEFAULT_MEMORY: u64 = 2 << 30;
 /// Share of the host's available memory that the emulator may use.
 const MEMORY_SHARE: u64 = 2;
+
+/// The profile used where none is named.
+pub const DEFAULT_PROFILE: &str = "h200";
+
+/// The emulator in each of its forms.
+pub fn listings() -> Vec<Listing> {
+    let memory_bytes = host_memory();
+    let listing = |profile: &profile::Profile| Listing {
+        id: format!("emulator:{}", profile.name),
+        name: title(profile),
+        kind: DeviceKind::Emulator,
+        profile: profile.name.to_owned(),
+        memory_bytes,
+        note: "runs PTX on the CPU with every access checked; no times".to_owned(),
+    };
+    profile::all().iter().map(listing).collect()
+}
+
+fn title(profile: &profile::Profile) -> String {
+    format!("PTX emulator (as {})", profile.title)
+}
 
 struct Buffer {
     name: String,
@@ -60,7 +81,7 @@ impl EmulatorDevice {
         Ok(Self {
             info: DeviceInfo {
                 id: format!("emulator:{}", profile.name),
-                name: format!("PTX emulator (as {})", profile.title),
+                name: title(profile),
                 kind: DeviceKind::Emulator,
                 profile: profile.name.to_owned(),
                 properties: profile.named(),
@@ -103,7 +124,10 @@ impl EmulatorDevice {
             Arg::Scalar(bytes) => Ok(bytes.clone()),
             Arg::TensorMap(map) => Verdict::new(
                 Class::Unsupported,
-                format!("`{}` takes a tensor map over `{}`, which the emulator does not have yet", launch.kernel, map.buffer),
+                format!(
+                    "`{}` takes a tensor map over `{}`, which the emulator does not have yet",
+                    launch.kernel, map.buffer
+                ),
             )
             .try_next("run this kernel on a CUDA device of compute capability 9.0 or later")
             .fail(),
@@ -239,7 +263,9 @@ impl Device for EmulatorDevice {
         let source = self.bytes(from)?;
         let common = source.len().min(self.buffer(to)?.bytes as usize);
         let mut bytes = vec![0; common];
-        element::fill(dtype, &mut bytes, |index| element::half(dtype, element::at(dtype, &source, index as usize)));
+        element::fill(dtype, &mut bytes, |index| {
+            element::half(dtype, element::at(dtype, &source, index as usize))
+        });
         self.replace(to, &bytes)
     }
 
@@ -286,7 +312,9 @@ impl Device for EmulatorDevice {
             dynamic_shared: launch.shared,
             params: self.parameters(bound)?,
         };
-        let report = self.run(&module, &config).map_err(|fault| Box::new(fault::verdict(&fault, self.limit)))?;
+        let report = self
+            .run(&module, &config)
+            .map_err(|fault| Box::new(fault::verdict(&fault, self.limit)))?;
         self.output.push_str(&report.printed);
         self.counters.get_or_insert_default().add(&report.counters);
         Ok(())
@@ -305,9 +333,12 @@ impl Device for EmulatorDevice {
     }
 
     fn time(&mut self, _plan: &TimePlan<'_>, _sink: &mut dyn FnMut(Sample) -> Flow) -> Outcome<()> {
-        Verdict::new(Class::Environment, "the emulator has no times: only a GPU can be measured")
-            .try_next("choose a CUDA device to time this kernel")
-            .fail()
+        Verdict::new(
+            Class::Environment,
+            "the emulator has no times: only a GPU can be measured",
+        )
+        .try_next("choose a CUDA device to time this kernel")
+        .fail()
     }
 
     fn launch_floor(&mut self) -> Outcome<Option<f64>> {

@@ -70,6 +70,13 @@ pub(super) fn no_kernel<T>(kernel: &str, line: usize, names: &[&str]) -> Outcome
     .fail()
 }
 
+/// A device id that means nothing.
+pub(super) fn no_device<T>(id: &str) -> Outcome<T> {
+    Verdict::new(Class::Environment, format!("`{id}` is not a device"))
+        .try_next("use auto, cuda:N, emulator or emulator:PROFILE; `ridgepoint list devices` shows what is here")
+        .fail()
+}
+
 /// Bytes for people.
 pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

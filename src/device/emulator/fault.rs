@@ -15,10 +15,17 @@ pub(super) fn verdict(fault: &Fault, limit: Duration) -> Verdict {
         FaultKind::Misaligned(access) => misaligned(fault, access),
         FaultKind::Uninitialized(access) => uninitialized(fault, access),
         FaultKind::ReadOnly(access) => read_only(fault, access),
-        FaultKind::Barrier { barrier, waiting, missing } => stuck(fault, *barrier, waiting, missing),
+        FaultKind::Barrier {
+            barrier,
+            waiting,
+            missing,
+        } => stuck(fault, *barrier, waiting, missing),
         FaultKind::Budget { steps } => Verdict::new(
             Class::Timeout,
-            format!("`{}` ran {steps} warp instructions without coming to its end", fault.function),
+            format!(
+                "`{}` ran {steps} warp instructions without coming to its end",
+                fault.function
+            ),
         )
         .with(note(fault))
         .try_next("look for a loop whose condition never becomes false, or a spin on a flag that nobody sets"),
@@ -30,7 +37,11 @@ pub(super) fn verdict(fault: &Fault, limit: Duration) -> Verdict {
         .try_next("the kernel asserted or trapped: follow the condition at the line named"),
         FaultKind::Cancelled => Verdict::new(
             Class::Timeout,
-            format!("`{}` did not finish within {:.1} s on the emulator", fault.function, limit.as_secs_f64()),
+            format!(
+                "`{}` did not finish within {:.1} s on the emulator",
+                fault.function,
+                limit.as_secs_f64()
+            ),
         )
         .with(note(fault))
         .try_next("choose a smaller shape (ids that start with `small-`), or a longer limit")
@@ -61,7 +72,9 @@ fn whom(fault: &Fault) -> String {
 /// The kernel file has no name here; headers keep theirs.
 fn location(fault: &Fault) -> Option<Location> {
     let (file, line, column) = fault.source.as_ref()?;
-    let extension = std::path::Path::new(file).extension().and_then(|extension| extension.to_str());
+    let extension = std::path::Path::new(file)
+        .extension()
+        .and_then(|extension| extension.to_str());
     let header = matches!(extension, Some("h" | "hpp" | "cuh" | "hxx" | "inl"));
     Some(Location {
         file: if header { file.clone() } else { String::new() },
@@ -114,11 +127,22 @@ fn target(access: &Access) -> String {
 }
 
 fn count(bytes: u64) -> String {
-    if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
+    if bytes == 1 {
+        "1 byte".to_owned()
+    } else {
+        format!("{bytes} bytes")
+    }
 }
 
 fn out_of_bounds(fault: &Fault, access: &Access) -> Verdict {
-    let reason = format!("`{}`: {} {}{}{}", fault.function, words(access), target(access), place(fault), whom(fault));
+    let reason = format!(
+        "`{}`: {} {}{}{}",
+        fault.function,
+        words(access),
+        target(access),
+        place(fault),
+        whom(fault)
+    );
     let verdict = Verdict::new(Class::MemoryFault, reason).with(evidence(fault, access));
     match (&access.buffer, access.space) {
         (_, "shared") => verdict
@@ -148,7 +172,10 @@ fn misaligned(fault: &Fault, access: &Access) -> Verdict {
     );
     Verdict::new(Class::MemoryFault, reason)
         .with(evidence(fault, access))
-        .try_next(format!("a vector access needs an address divisible by {}: check the row length and the offset", access.bytes))
+        .try_next(format!(
+            "a vector access needs an address divisible by {}: check the row length and the offset",
+            access.bytes
+        ))
         .try_next("fall back to narrower accesses where the row length is not a multiple of the vector")
 }
 
@@ -173,7 +200,14 @@ fn uninitialized(fault: &Fault, access: &Access) -> Verdict {
 }
 
 fn read_only(fault: &Fault, access: &Access) -> Verdict {
-    let reason = format!("`{}`: {} {} which must not be written{}{}", fault.function, words(access), target(access), place(fault), whom(fault));
+    let reason = format!(
+        "`{}`: {} {} which must not be written{}{}",
+        fault.function,
+        words(access),
+        target(access),
+        place(fault),
+        whom(fault)
+    );
     Verdict::new(Class::MemoryFault, reason)
         .with(evidence(fault, access))
         .try_next("constants cannot be written: use a scratch buffer")
@@ -201,7 +235,11 @@ fn unsupported(fault: &Fault, what: &str) -> Verdict {
     let at = location(fault);
     Verdict::new(
         Class::Unsupported,
-        format!("the emulator does not implement `{what}`, used in `{}`{}", fault.function, place(fault)),
+        format!(
+            "the emulator does not implement `{what}`, used in `{}`{}",
+            fault.function,
+            place(fault)
+        ),
     )
     .with(Evidence::Missing {
         what: what.to_owned(),
@@ -219,21 +257,28 @@ fn unsupported(fault: &Fault, what: &str) -> Verdict {
 
 fn syntax(fault: &Fault, message: &str) -> Verdict {
     let line = fault.ptx_line.unwrap_or(0);
-    Verdict::new(Class::CompileError, format!("the PTX is malformed at line {line}: {message}"))
-        .with(Evidence::Diagnostic {
-            severity: Severity::Error,
-            message: message.to_owned(),
-            at: Some(Location {
-                file: "PTX".to_owned(),
-                line,
-                column: None,
-            }),
-        })
-        .try_next("correct the PTX at that line")
+    Verdict::new(
+        Class::CompileError,
+        format!("the PTX is malformed at line {line}: {message}"),
+    )
+    .with(Evidence::Diagnostic {
+        severity: Severity::Error,
+        message: message.to_owned(),
+        at: Some(Location {
+            file: "PTX".to_owned(),
+            line,
+            column: None,
+        }),
+    })
+    .try_next("correct the PTX at that line")
 }
 
 fn launch(fault: &Fault, message: &str) -> Verdict {
-    let class = if message.contains("argument") { Class::InvalidKernel } else { Class::LaunchError };
+    let class = if message.contains("argument") {
+        Class::InvalidKernel
+    } else {
+        Class::LaunchError
+    };
     Verdict::new(class, format!("`{}` cannot be launched: {message}", fault.function))
         .try_next("compare grid, block, shared and args of the [[launch]] with the kernel")
 }

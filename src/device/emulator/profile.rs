@@ -12,9 +12,6 @@ pub(super) struct Profile {
     capability: (i64, i64),
 }
 
-/// The profile used where none is named.
-pub(super) const DEFAULT: &str = "h200";
-
 /// Limits by compute capability: CUDA C++ Programming Guide, "Compute Capabilities"; SM counts and L2 sizes: NVIDIA H100 and
 /// A100 architecture white papers, H200 data sheet.
 const PROFILES: [Profile; 3] = [
@@ -68,9 +65,9 @@ const PROFILES: [Profile; 3] = [
     },
 ];
 
-/// Names of the profiles that [`find`] takes.
-pub(super) fn names() -> Vec<&'static str> {
-    PROFILES.iter().map(|profile| profile.name).collect()
+/// All of them, the default first.
+pub(super) const fn all() -> &'static [Profile] {
+    &PROFILES
 }
 
 /// The profile of that name.
@@ -79,7 +76,10 @@ pub(super) fn find(name: &str) -> Outcome<&'static Profile> {
         return Ok(profile);
     }
     Verdict::new(Class::Environment, format!("the emulator has no profile `{name}`"))
-        .try_next(format!("use one of: {}", names().join(", ")))
+        .try_next(format!(
+            "use one of: {}",
+            PROFILES.map(|profile| profile.name).join(", ")
+        ))
         .fail()
 }
 
