@@ -26,6 +26,12 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Exit {
     match &cli.command {
-        None | Some(_) => Exit::Environment,
+        None => crate::tui::run(crate::tui::Options {
+            device: cli.device.clone(),
+            theme: cli.theme.clone(),
+            open: cli.open.clone(),
+            problems: cli.problems.clone(),
+        }),
+        Some(_) => Exit::Environment,
     }
 }
