@@ -108,6 +108,8 @@ pub struct Model {
     /// The number of the last job.
     pub jobs: u64,
     pub now_ms: u64,
+    /// The mouse is ours.
+    pub mouse: bool,
     pub syntaxes: Option<Arc<Syntaxes>>,
     pub syntaxes_asked: bool,
     /// Work in slices is not done: another `Idle` is wanted.
