@@ -266,8 +266,11 @@ impl<'l, 'm> Lowering<'l, 'm> {
                 column,
                 inlined_at,
             } => {
-                // Code inlined from a header is reported where the user's own file calls it.
-                self.loc = Some(inlined_at.unwrap_or((*file, *line, *column)));
+                // Code inlined from elsewhere is reported where the kernel calls it. Line 0 stands for no line at all.
+                let place = inlined_at.unwrap_or((*file, *line, *column));
+                if place.1 > 0 {
+                    self.loc = Some(place);
+                }
             }
             Statement::BranchTargets { .. } | Statement::CallPrototype { .. } | Statement::Directive { .. } => {}
         }
