@@ -121,8 +121,16 @@ pub fn roofs() -> Vec<Roofs> {
     vec![Roofs {
         profile: "h200".to_owned(),
         bandwidth: 4.8e12,
-        peaks: [("fp8", 1979e12), ("bf16", 989e12), ("fp16", 989e12), ("tf32", 494.5e12), ("fp32", 66.9e12), ("fp64", 33.5e12), ("int8", 1979e12)]
-            .map(|(name, peak)| (name.to_owned(), peak))
-            .to_vec(),
+        peaks: [
+            ("fp8", 1979e12),
+            ("bf16", 989e12),
+            ("fp16", 989e12),
+            ("tf32", 494.5e12),
+            ("fp32", 66.9e12),
+            ("fp64", 33.5e12),
+            ("int8", 1979e12),
+        ]
+        .map(|(name, peak)| (name.to_owned(), peak))
+        .to_vec(),
     }]
 }
