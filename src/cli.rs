@@ -1,13 +1,26 @@
 //! The command line: what scripts may rely on. Parsing here; each command in a file of its own.
 
 pub mod args;
+mod compare;
+mod doctor;
 pub mod exit;
+mod history;
+mod keep;
+mod print;
+pub mod request;
+mod run;
+mod session;
+mod ship;
+pub mod text;
+mod toolchain;
+mod watch;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::Cli;
+use args::{Cli, Command};
+use crate::toolchain::Toolchain;
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.
@@ -21,10 +34,14 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
+    if let Some(Command::Worker(args)) = &cli.command {
+        return crate::worker::server::serve(&args.device, &mut Toolchain::discover());
+    }
     dispatch(&cli).into()
 }
 
 fn dispatch(cli: &Cli) -> Exit {
+    let problems = cli.problems.as_deref();
     match &cli.command {
         None => crate::tui::run(crate::tui::Options {
             device: cli.device.clone(),
@@ -32,6 +49,13 @@ fn dispatch(cli: &Cli) -> Exit {
             open: cli.open.clone(),
             problems: cli.problems.clone(),
         }),
+        Some(Command::Run(args)) => run::run(args, problems),
+        Some(Command::Compare(args)) => compare::run(args, problems),
+        Some(Command::Watch(args)) => watch::run(args, problems),
+        Some(Command::History(args)) => history::run(args),
+        Some(Command::Toolchain(command)) => toolchain::run(command),
+        Some(Command::Doctor(args)) => doctor::run(args, &[]),
+        Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
         Some(_) => Exit::Environment,
     }
 }

@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::bench::Bench;
 use super::build::{self, Built, Loaded};
 use super::report::{CompareReport, CompareShape, Comparison, RunReport, SCHEMA};
-use super::{RunRequest, Sink, pipeline, shape_run, timing};
+use super::{RunRequest, Sink, pipeline, shape_run, spread as stats, timing};
 use crate::shape::Shape;
-use crate::stats;
+
 use crate::verdict::{Class, Outcome, Verdict};
 
 /// Samples of one turn. Few, so that turns are short against drift; more than one, so that a turn has a median.
@@ -29,7 +29,7 @@ pub fn run(a: &RunRequest, b: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sin
             ..request.clone()
         };
         if bench.device.can_time() {
-            pipeline::run_quietly(&verify_only, bench, sink)
+            pipeline::run_part(&verify_only, bench, sink)
         } else {
             refused(request, bench)
         }
@@ -77,10 +77,10 @@ fn interleave(
     reports: &[RunReport; 2],
     results: &mut Vec<CompareShape>,
 ) -> Outcome<()> {
-    let side = |request: &RunRequest, bench: &mut Bench<'_>| -> Outcome<Side> {
+    let mut side = |request: &RunRequest, bench: &mut Bench<'_>| -> Outcome<Side> {
         let mut scratch = pipeline::blank(request, bench.device.info());
         let loaded = build::load(request, bench, &mut scratch)?;
-        let built = build::candidate(&loaded, bench)?;
+        let built = build::candidate(&loaded, bench, sink)?;
         Ok(Side { loaded, built })
     };
     let first = side(a, bench)?;

@@ -11,12 +11,16 @@ use std::path::{Path, PathBuf};
 use super::cache::{Key, write_atomically};
 use super::compile::virtual_arch;
 use super::{CompileRequest, Toolchain};
-use crate::kernel;
+use crate::kernel::{self, CompileSpec};
 
 const MARK: &str = "// ridgepoint-ptx 1 ";
 
-/// Folders of a repository whose CUDA C++ sources ship with their PTX.
-const FOLDERS: [&str; 2] = ["problems", "src"];
+/// The folder of a repository whose CUDA C++ sources are kernels: they all ship with their PTX.
+const KERNELS: &str = "problems";
+/// The folder whose CUDA C++ sources are parts of the program. They have no header; those that open with a line
+/// `// ridgepoint-options: ...` ship.
+const PARTS: &str = "src";
+const OPTIONS_MARK: &str = "// ridgepoint-options:";
 
 /// The first line of shipped PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,22 +71,25 @@ struct Source {
 }
 
 impl Source {
-    fn read(repo: &Path, path: PathBuf) -> Result<Self, String> {
+    /// `None` for a source that is not to ship: one with neither a kernel's header nor an options line.
+    fn read(repo: &Path, path: PathBuf) -> Result<Option<Self>, String> {
         let full = repo.join(&path);
         let text = std::fs::read_to_string(&full).map_err(|error| format!("{}: {error}", path.display()))?;
-        // The judge's own sources carry no header: they are not kernels that a plan launches.
-        let (compile, defines) = if text.contains("/*---ridgepoint") {
+        let (compile, defines) = if path.starts_with(KERNELS) {
             let file = kernel::load(&full, Some(&text)).map_err(|error| error.to_string())?;
-            let defaults = file
-                .header
-                .tune
-                .iter()
-                .map(|tunable| (tunable.name.clone(), tunable.values[0]));
+            let tunables = file.header.tune.iter();
+            let defaults = tunables.filter_map(|tunable| Some((tunable.name.clone(), *tunable.values.first()?)));
             (file.header.compile.clone(), defaults.collect())
+        } else if let Some(options) = text.lines().find_map(|line| line.strip_prefix(OPTIONS_MARK)) {
+            let compile = CompileSpec {
+                options: options.split_whitespace().map(str::to_owned).collect(),
+                arch: None,
+            };
+            (compile, Vec::new())
         } else {
-            Default::default()
+            return Ok(None);
         };
-        Ok(Self {
+        Ok(Some(Self {
             name: path
                 .file_name()
                 .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
@@ -91,7 +98,7 @@ impl Source {
             arch: virtual_arch(compile.arch.as_deref()),
             options: compile.options,
             defines,
-        })
+        }))
     }
 
     fn request(&self) -> CompileRequest<'_> {
@@ -128,7 +135,7 @@ impl Source {
 /// Every `.cu` under the folders that ship, relative to the repository, sorted.
 fn sources(repo: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
+    let mut folders: Vec<PathBuf> = vec![KERNELS.into(), PARTS.into()];
     while let Some(folder) = folders.pop() {
         let full = repo.join(&folder);
         if !full.is_dir() {
@@ -167,18 +174,19 @@ pub enum Shipped {
 pub fn ship(repo: &Path, toolchain: &Toolchain, tell: &mut dyn FnMut(&Path, &Shipped)) -> Result<usize, Vec<String>> {
     let paths = sources(repo).map_err(|error| vec![error])?;
     let mut errors = Vec::new();
-    let count = paths.len();
+    let mut count = 0;
     for path in paths {
-        match ship_one(repo, toolchain, path) {
-            Ok((path, outcome)) => tell(&path, &outcome),
-            Err(error) => errors.push(error),
-        }
+        let shipped = Source::read(repo, path).and_then(|source| {
+            let Some(source) = source else { return Ok(()) };
+            count += 1;
+            ship_one(repo, toolchain, &source).map(|outcome| tell(&source.path, &outcome))
+        });
+        errors.extend(shipped.err());
     }
     if errors.is_empty() { Ok(count) } else { Err(errors) }
 }
 
-fn ship_one(repo: &Path, toolchain: &Toolchain, path: PathBuf) -> Result<(PathBuf, Shipped), String> {
-    let source = Source::read(repo, path)?;
+fn ship_one(repo: &Path, toolchain: &Toolchain, source: &Source) -> Result<Shipped, String> {
     let compiled = toolchain.compile(&source.request()).map_err(|failure| {
         let log = if failure.log.is_empty() {
             failure.advice.unwrap_or_default()
@@ -190,10 +198,10 @@ fn ship_one(repo: &Path, toolchain: &Toolchain, path: PathBuf) -> Result<(PathBu
     let text = source.head(&compiled.compiler) + &compiled.ptx;
     let target = repo.join(&source.path).with_extension("ptx");
     if std::fs::read_to_string(&target).is_ok_and(|old| old == text) {
-        return Ok((source.path, Shipped::Unchanged));
+        return Ok(Shipped::Unchanged);
     }
     write_atomically(&target, text.as_bytes()).map_err(|error| format!("{}: {error}", target.display()))?;
-    Ok((source.path, Shipped::Written { bytes: text.len() }))
+    Ok(Shipped::Written { bytes: text.len() })
 }
 
 /// Holds every shipped PTX of a repository against its source: one line for each that is missing or was made from
@@ -202,17 +210,20 @@ fn ship_one(repo: &Path, toolchain: &Toolchain, path: PathBuf) -> Result<(PathBu
 /// # Errors
 /// Where the repository cannot be read.
 pub fn check(repo: &Path) -> Result<(Vec<String>, usize), String> {
-    let paths = sources(repo)?;
-    let count = paths.len();
-    let stale = paths
-        .into_iter()
-        .filter_map(|path| check_one(repo, path).err())
-        .collect();
+    let mut count = 0;
+    let mut stale = Vec::new();
+    for path in sources(repo)? {
+        let checked = Source::read(repo, path).and_then(|source| {
+            let Some(source) = source else { return Ok(()) };
+            count += 1;
+            check_one(repo, &source)
+        });
+        stale.extend(checked.err());
+    }
     Ok((stale, count))
 }
 
-fn check_one(repo: &Path, path: PathBuf) -> Result<(), String> {
-    let source = Source::read(repo, path)?;
+fn check_one(repo: &Path, source: &Source) -> Result<(), String> {
     let target = source.path.with_extension("ptx");
     let ptx = std::fs::read_to_string(repo.join(&target)).map_err(|error| format!("{}: {error}", target.display()))?;
     match Head::of(&ptx) {

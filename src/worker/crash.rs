@@ -78,7 +78,7 @@ impl Tracker {
             kernel: KernelReport {
                 path: self.request.kernel_path.display().to_string(),
                 language: None,
-                sha256: self.request.kernel_text.as_deref().map(crate::kernel::sha256).unwrap_or_default(),
+                sha256: self.request.kernel_text.as_deref().map(crate::measure::build::sha256).unwrap_or_default(),
                 defines: self.request.tune.clone(),
                 compile: None,
             },

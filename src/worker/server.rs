@@ -23,7 +23,6 @@ use crate::measure::build::Compiler;
 use crate::measure::cancel::Cancel;
 use crate::measure::{Event, RunRequest, Warm, compare, pipeline};
 use crate::problem::Catalogue;
-use crate::verdict::{Class, Verdict};
 
 /// Messages that may wait for the pipe: a front end that stops reading stops the worker, not the machine's memory.
 const MESSAGES: usize = 1024;
@@ -178,7 +177,7 @@ fn work(
     orders: &Receiver<ToWorker>,
     caught: &Caught,
 ) -> ExitCode {
-    let mut device = match device::open(spec, shared.cancel.flag()) {
+    let mut device = match device::open(spec) {
         Ok(device) => device,
         Err(verdict) => {
             let _ = messages.send(FromWorker::Unavailable { verdict });
