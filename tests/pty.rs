@@ -23,7 +23,12 @@ struct Session {
 
 impl Session {
     fn start(rows: u16, cols: u16, variables: &[(&str, &str)]) -> Self {
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let size = PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
         let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         let home = tempfile::tempdir().expect("a home");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_ridgepoint"));
@@ -65,7 +70,10 @@ impl Session {
     fn wait(&mut self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !wanted(self.screen.screen()) {
-            match self.bytes.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self
+                .bytes
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 Ok(bytes) => self.screen.process(&bytes),
                 Err(RecvTimeoutError::Timeout) => panic!("no {what} on the screen:\n{}", self.text()),
                 Err(RecvTimeoutError::Disconnected) => panic!("the program ended before {what}:\n{}", self.text()),
@@ -84,7 +92,14 @@ impl Session {
     }
 
     fn resize(&mut self, rows: u16, cols: u16) {
-        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).expect("a resize");
+        self.master
+            .resize(PtySize {
+                rows,
+                cols,
+                pixel_width: 0,
+                pixel_height: 0,
+            })
+            .expect("a resize");
         self.screen.screen_mut().set_size(rows, cols);
     }
 
@@ -95,7 +110,10 @@ impl Session {
         drop(self.master);
         drop(self.keyboard);
         let deadline = Instant::now() + PATIENCE;
-        while let Ok(bytes) = self.bytes.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        while let Ok(bytes) = self
+            .bytes
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
             self.screen.process(&bytes);
         }
         (status, self.screen)
@@ -145,7 +163,10 @@ fn an_edit_is_saved_in_a_copy_of_the_users_own() {
     session.wait_for("not saved");
     session.keys("\u{13}");
     session.wait_for("saved /");
-    let path = session._home.path().join("XDG_DATA_HOME/ridgepoint/kernels/rms_norm/starter.cu");
+    let path = session
+        ._home
+        .path()
+        .join("XDG_DATA_HOME/ridgepoint/kernels/rms_norm/starter.cu");
     let text = std::fs::read_to_string(path).expect("the copy");
     assert!(text.starts_with("// mine\n/*---ridgepoint"), "{text}");
     session.keys("\u{3}");
@@ -162,7 +183,10 @@ fn a_panic_gives_the_terminal_back() {
     assert!(!status.success());
     assert!(!screen.screen().hide_cursor());
     let text = screen.screen().contents();
-    assert!(text.contains("panicked") && text.contains("RIDGEPOINT_PANIC_ON_F12"), "{text}");
+    assert!(
+        text.contains("panicked") && text.contains("RIDGEPOINT_PANIC_ON_F12"),
+        "{text}"
+    );
 }
 
 #[test]

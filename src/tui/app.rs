@@ -34,7 +34,10 @@ const BATCH: usize = 256;
 const PANIC_VARIABLE: &str = "RIDGEPOINT_PANIC_ON_F12";
 
 /// Opens the workbench and stays until the user leaves it.
-#[expect(clippy::print_stderr, reason = "said after the screen was given back, or before it was taken")]
+#[expect(
+    clippy::print_stderr,
+    reason = "said after the screen was given back, or before it was taken"
+)]
 pub fn run(options: Options) -> Exit {
     let started = Instant::now();
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {

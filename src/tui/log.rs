@@ -26,7 +26,12 @@ impl Log {
         if let Some(folder) = path.parent() {
             let _ = std::fs::create_dir_all(folder);
         }
-        let file = OpenOptions::new().create(true).append(!begin_anew).write(true).truncate(begin_anew).open(path);
+        let file = OpenOptions::new()
+            .create(true)
+            .append(!begin_anew)
+            .write(true)
+            .truncate(begin_anew)
+            .open(path);
         if let Ok(mut file) = file {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let _ = writeln!(file, "{:.3} {text}", now.as_secs_f64());

@@ -169,7 +169,10 @@ impl Model {
 
     /// The machine whose roofs count: the device's, or the usual one while there is no device.
     pub fn machine(&self) -> Option<&'static MachineProfile> {
-        let name = self.device.info().map_or(machine::DEFAULT, |info| info.profile.as_str());
+        let name = self
+            .device
+            .info()
+            .map_or(machine::DEFAULT, |info| info.profile.as_str());
         machine::profile(name).ok()
     }
 

@@ -111,7 +111,12 @@ impl Services {
                 self.tell(files::save(&path, &text));
             }
             Effect::SaveCopy { operator, name, text } => {
-                self.tell(files::save_copy(self.folders.kernels.as_deref(), &operator, &name, &text));
+                self.tell(files::save_copy(
+                    self.folders.kernels.as_deref(),
+                    &operator,
+                    &name,
+                    &text,
+                ));
             }
             Effect::Watch(path) => self.watch.follow(path),
             Effect::Cancel { job } => self.worker.cancel(job),

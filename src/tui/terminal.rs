@@ -72,7 +72,13 @@ fn take() -> io::Result<()> {
 /// Gives the terminal back, where it is ours. Errors cannot be told to anybody here.
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        let _ = execute!(io::stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
+        let _ = execute!(
+            io::stdout(),
+            DisableMouseCapture,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            cursor::Show
+        );
         let _ = disable_raw_mode();
         let _ = io::stdout().flush();
     }

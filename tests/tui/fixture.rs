@@ -64,7 +64,12 @@ fn expr(text: &str) -> Expr {
 }
 
 fn params(values: &[(&str, i64)]) -> Params {
-    Params(values.iter().map(|(name, value)| ((*name).to_owned(), Scalar::Int(*value))).collect())
+    Params(
+        values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Scalar::Int(*value)))
+            .collect(),
+    )
 }
 
 fn tensor(name: &str, role: Role, dims: &[&str]) -> Tensor {
@@ -139,16 +144,31 @@ fn operator(name: &str, id: &str, weight: f64, sizes: &[(i64, i64)]) -> Operator
 }
 
 pub fn catalogue() -> Arc<CatalogueData> {
-    let mut gemm = operator("scaled_mm", "atrex_011", 0.214, &[(4096, 4096), (8192, 2048), (512, 7168)]);
+    let mut gemm = operator(
+        "scaled_mm",
+        "atrex_011",
+        0.214,
+        &[(4096, 4096), (8192, 2048), (512, 7168)],
+    );
     gemm.cost.flops = vec![(Path::Bf16, expr("2 * token_count * hidden_size * hidden_size"))];
     gemm.cost.bytes_read = expr("2 * token_count * hidden_size + 2 * hidden_size * hidden_size");
-    let mut attention = operator("unified_attention", "atrex_030", 0.361, &[(4096, 128), (1, 128), (16384, 128)]);
+    let mut attention = operator(
+        "unified_attention",
+        "atrex_030",
+        0.361,
+        &[(4096, 128), (1, 128), (16384, 128)],
+    );
     attention.reference = None;
     Arc::new(CatalogueData {
         operators: [
             attention,
             gemm,
-            operator("rms_norm", "atrex_027", 0.0251, &[(1, 1280), (64, 1280), (1024, 5120), (24752, 1280), (4096, 7168)]),
+            operator(
+                "rms_norm",
+                "atrex_027",
+                0.0251,
+                &[(1, 1280), (64, 1280), (1024, 5120), (24752, 1280), (4096, 7168)],
+            ),
             operator("silu_and_mul", "atrex_028", 0.0184, &[(64, 5120), (4096, 5120)]),
             operator("layer_norm", "atrex_015", 0.0072, &[(64, 1024), (4096, 1024)]),
         ]
@@ -235,10 +255,16 @@ pub fn passed(id: &str, tokens: i64, hidden: i64) -> ShapeReport {
 
 fn counters() -> Counters {
     Counters {
-        warp_instructions: [("float", 3_108), ("integer", 9_842), ("memory", 2_516), ("control", 2_183), ("barrier", 333)]
-            .into_iter()
-            .map(|(class, count)| (class.to_owned(), count))
-            .collect(),
+        warp_instructions: [
+            ("float", 3_108),
+            ("integer", 9_842),
+            ("memory", 2_516),
+            ("control", 2_183),
+            ("barrier", 333),
+        ]
+        .into_iter()
+        .map(|(class, count)| (class.to_owned(), count))
+        .collect(),
         lane_instructions: 561_400,
         divergent_branches: 185,
         flops: [("fp32".to_owned(), 38_700)].into_iter().collect(),
@@ -257,8 +283,9 @@ fn counters() -> Counters {
 /// A shape measured on the GPU: so many microseconds against a roof of 26.4.
 pub fn measured(median_us: f64) -> ShapeReport {
     const T_SOL_US: f64 = 26.4;
-    let all_us: Vec<f64> =
-        (0..212_u32).map(|index| median_us * (0.994 + 0.000_06 * f64::from(index * index % 211))).collect();
+    let all_us: Vec<f64> = (0..212_u32)
+        .map(|index| median_us * (0.994 + 0.000_06 * f64::from(index * index % 211)))
+        .collect();
     ShapeReport {
         timing: Some(TimingReport {
             median_us,
@@ -411,7 +438,11 @@ pub fn compile_error(device: &DeviceInfo) -> RunReport {
 }
 
 fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) -> Iteration {
-    let text = if version.is_multiple_of(2) { fixed() } else { STARTER.to_owned() };
+    let text = if version.is_multiple_of(2) {
+        fixed()
+    } else {
+        STARTER.to_owned()
+    };
     Iteration {
         version,
         unix_s: 1_796_000_000.0 + f64::from(version) * 60.0,
@@ -429,12 +460,21 @@ fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) 
 
 /// Fourteen versions on the GPU, one of them wrong.
 pub fn gpu_history() -> Vec<Iteration> {
-    let times = [90.9, 90.4, 71.2, 64.0, 63.8, 52.1, 47.7, 47.9, 41.0, 38.4, 33.0, 0.0, 33.1, 30.9];
+    let times = [
+        90.9, 90.4, 71.2, 64.0, 63.8, 52.1, 47.7, 47.9, 41.0, 38.4, 33.0, 0.0, 33.1, 30.9,
+    ];
     times
         .iter()
         .zip(1..)
         .map(|(&time, version)| {
-            let shape = if time > 0.0 { measured(time) } else { ShapeReport { id: "3".to_owned(), ..wrong() } };
+            let shape = if time > 0.0 {
+                measured(time)
+            } else {
+                ShapeReport {
+                    id: "3".to_owned(),
+                    ..wrong()
+                }
+            };
             let note = if version == 11 { "16-byte loads" } else { "" };
             iteration(version, &gpu(), shape, note)
         })
@@ -443,9 +483,15 @@ pub fn gpu_history() -> Vec<Iteration> {
 
 /// Versions that only the emulator ran.
 pub fn emulator_history() -> Vec<Iteration> {
-    [fault(), wrong(), passed("small-rows", 37, 256), wrong(), passed("small-rows", 37, 256)]
-        .into_iter()
-        .zip(1..)
-        .map(|(shape, version)| iteration(version, &emulator(), shape, ""))
-        .collect()
+    [
+        fault(),
+        wrong(),
+        passed("small-rows", 37, 256),
+        wrong(),
+        passed("small-rows", 37, 256),
+    ]
+    .into_iter()
+    .zip(1..)
+    .map(|(shape, version)| iteration(version, &emulator(), shape, ""))
+    .collect()
 }

@@ -14,7 +14,9 @@ use unicode_width::UnicodeWidthStr;
 pub fn screen(model: &Model, theme: &Theme) -> Buffer {
     let (columns, rows) = model.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test backend");
-    terminal.draw(|frame| draw(frame, model, theme)).expect("a test backend");
+    terminal
+        .draw(|frame| draw(frame, model, theme))
+        .expect("a test backend");
     terminal.backend().buffer().clone()
 }
 
@@ -79,7 +81,10 @@ pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
     let base = theme.base();
     let ground = hex(base.bg.unwrap_or_default(), "#000000");
     let ink = hex(base.fg.unwrap_or_default(), "#ffffff");
-    let (width, height) = (f64::from(buffer.area.width) * CELL.0, f64::from(buffer.area.height) * CELL.1);
+    let (width, height) = (
+        f64::from(buffer.area.width) * CELL.0,
+        f64::from(buffer.area.height) * CELL.1,
+    );
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.1} {:.1}\" font-family=\"'JetBrains Mono','DejaVu Sans Mono',Menlo,Consolas,monospace\" font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{ground}\"/>\n",
         width + 24.0,
@@ -90,7 +95,9 @@ pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
         let mut x = 0;
         while x < row.len() {
             let style = (row[x].fg, row[x].bg, row[x].modifier);
-            let end = (x..row.len()).find(|&next| (row[next].fg, row[next].bg, row[next].modifier) != style).unwrap_or(row.len());
+            let end = (x..row.len())
+                .find(|&next| (row[next].fg, row[next].bg, row[next].modifier) != style)
+                .unwrap_or(row.len());
             let (mut fore, mut back) = (hex(style.0, &ink), hex(style.1, &ground));
             if style.2.contains(Modifier::REVERSED) {
                 std::mem::swap(&mut fore, &mut back);
@@ -98,12 +105,24 @@ pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
             let left = 12.0 + x as f64 * CELL.0;
             let length = (end - x) as f64 * CELL.0;
             if back != ground {
-                let _ = writeln!(svg, "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{length:.1}\" height=\"{}\" fill=\"{back}\"/>", CELL.1);
+                let _ = writeln!(
+                    svg,
+                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{length:.1}\" height=\"{}\" fill=\"{back}\"/>",
+                    CELL.1
+                );
             }
             let content: String = row[x..end].iter().map(Cell::symbol).collect();
             if !content.trim().is_empty() {
-                let weight = if style.2.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
-                let content = content.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}");
+                let weight = if style.2.contains(Modifier::BOLD) {
+                    " font-weight=\"bold\""
+                } else {
+                    ""
+                };
+                let content = content
+                    .replace('&', "&amp;")
+                    .replace('<', "&lt;")
+                    .replace('>', "&gt;")
+                    .replace(' ', "\u{a0}");
                 let _ = writeln!(
                     svg,
                     "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacing\" fill=\"{fore}\"{weight}>{content}</text>",

@@ -20,7 +20,11 @@ fn keys() -> impl Strategy<Value = Event> {
         ]),
     ];
     let modifiers = proptest::sample::select(vec![
-        KeyModifiers::NONE, KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::SHIFT, KeyModifiers::ALT,
+        KeyModifiers::NONE,
+        KeyModifiers::NONE,
+        KeyModifiers::CONTROL,
+        KeyModifiers::SHIFT,
+        KeyModifiers::ALT,
     ]);
     (code, modifiers).prop_map(|(code, modifiers)| Event::Key(KeyEvent::new(code, modifiers)))
 }
@@ -28,10 +32,25 @@ fn keys() -> impl Strategy<Value = Event> {
 fn run_events() -> impl Strategy<Value = RunEvent> {
     let report = |shapes| RunEvent::Finished(Box::new(fixture::run(shapes, &fixture::emulator())));
     proptest::sample::select(vec![
-        RunEvent::Started { operator: None, device: fixture::gpu(), shapes: vec!["3".to_owned(), "\u{1b}".to_owned()] },
-        RunEvent::Stage { shape: Some("3".to_owned()), stage: Stage::Verify, state: StageState::Running, detail: "\t\u{7f}".to_owned() },
-        RunEvent::Progress { shape: None, stage: Stage::Time, done: f64::NAN },
-        RunEvent::Log { text: "a\r\n\u{202e}b".to_owned() },
+        RunEvent::Started {
+            operator: None,
+            device: fixture::gpu(),
+            shapes: vec!["3".to_owned(), "\u{1b}".to_owned()],
+        },
+        RunEvent::Stage {
+            shape: Some("3".to_owned()),
+            stage: Stage::Verify,
+            state: StageState::Running,
+            detail: "\t\u{7f}".to_owned(),
+        },
+        RunEvent::Progress {
+            shape: None,
+            stage: Stage::Time,
+            done: f64::NAN,
+        },
+        RunEvent::Log {
+            text: "a\r\n\u{202e}b".to_owned(),
+        },
         RunEvent::ShapeFinished(Box::new(fixture::wrong())),
         RunEvent::ShapeFinished(Box::new(fixture::measured(0.0))),
         report(vec![fixture::fault(), fixture::passed("small-tail", 5, 320)]),
@@ -45,21 +64,47 @@ fn events() -> impl Strategy<Value = Event> {
     let others = proptest::sample::select(vec![
         Event::Catalogue(fixture::catalogue()),
         Event::Worker(FromWorker::Ready { device: fixture::gpu() }),
-        Event::Worker(FromWorker::Ready { device: fixture::emulator() }),
+        Event::Worker(FromWorker::Ready {
+            device: fixture::emulator(),
+        }),
         Event::WorkerLost("gone".to_owned()),
-        Event::History { operator: "rms_norm".to_owned(), iterations: fixture::gpu_history() },
-        Event::History { operator: "rms_norm".to_owned(), iterations: Vec::new() },
-        Event::FileChanged { path: path(), text: "".into() },
-        Event::FileChanged { path: path(), text: "\u{0}\t\u{6f22}\u{5b57}\r\nx".into() },
+        Event::History {
+            operator: "rms_norm".to_owned(),
+            iterations: fixture::gpu_history(),
+        },
+        Event::History {
+            operator: "rms_norm".to_owned(),
+            iterations: Vec::new(),
+        },
+        Event::FileChanged {
+            path: path(),
+            text: "".into(),
+        },
+        Event::FileChanged {
+            path: path(),
+            text: "\u{0}\t\u{6f22}\u{5b57}\r\nx".into(),
+        },
         Event::Themes(vec!["dark".to_owned(), "light".to_owned()]),
-        Event::Kernels { operator: "rms_norm".to_owned(), files: vec![path()] },
+        Event::Kernels {
+            operator: "rms_norm".to_owned(),
+            files: vec![path()],
+        },
         Event::Paste("one\ntwo\r\n\u{1b}[2J".to_owned()),
         Event::Tick(7_000),
         Event::Idle,
     ]);
     let mouse = (0_u16..130, 0_u16..40, any::<bool>()).prop_map(|(column, row, wheel)| {
-        let kind = if wheel { MouseEventKind::ScrollDown } else { MouseEventKind::Down(MouseButton::Left) };
-        Event::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
+        let kind = if wheel {
+            MouseEventKind::ScrollDown
+        } else {
+            MouseEventKind::Down(MouseButton::Left)
+        };
+        Event::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })
     });
     prop_oneof![
         8 => keys(),

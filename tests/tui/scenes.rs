@@ -25,7 +25,9 @@ impl Play {
     pub fn new(size: (u16, u16)) -> Self {
         let mut stage = Self(Model::new(size, "dark"));
         stage.event(Event::Catalogue(fixture::catalogue()));
-        stage.event(Event::Syntaxes(Arc::new(Syntaxes::load().expect("the embedded syntaxes"))));
+        stage.event(Event::Syntaxes(Arc::new(
+            Syntaxes::load().expect("the embedded syntaxes"),
+        )));
         stage
     }
 
@@ -92,20 +94,31 @@ impl Play {
 }
 
 fn shape_of(stage: &mut Play, id: &str) {
-    let index = stage.0.bench.shapes().position(|shape| shape.id == id).expect("a fixture's shape");
+    let index = stage
+        .0
+        .bench
+        .shapes()
+        .position(|shape| shape.id == id)
+        .expect("a fixture's shape");
     stage.0.bench.shape = index;
 }
 
 fn on_gpu(size: (u16, u16)) -> Play {
     let mut stage = Play::new(size);
-    stage.device(fixture::gpu()).open(&fixture::fixed()).history(fixture::gpu_history());
+    stage
+        .device(fixture::gpu())
+        .open(&fixture::fixed())
+        .history(fixture::gpu_history());
     shape_of(&mut stage, "3");
     stage
 }
 
 fn on_emulator(size: (u16, u16)) -> Play {
     let mut stage = Play::new(size);
-    stage.device(fixture::emulator()).open(fixture::STARTER).history(fixture::emulator_history());
+    stage
+        .device(fixture::emulator())
+        .open(fixture::STARTER)
+        .history(fixture::emulator_history());
     stage
 }
 
@@ -166,7 +179,16 @@ type Scene = (&'static str, fn((u16, u16)) -> Play);
 pub const SCENES: [Scene; 17] = [
     ("operators", |size| {
         let mut stage = on_gpu(size);
-        stage.ran(fixture::run(vec![fixture::measured(30.9), ShapeReport { id: "1".to_owned(), ..fixture::wrong() }], &fixture::gpu()));
+        stage.ran(fixture::run(
+            vec![
+                fixture::measured(30.9),
+                ShapeReport {
+                    id: "1".to_owned(),
+                    ..fixture::wrong()
+                },
+            ],
+            &fixture::gpu(),
+        ));
         stage.keys("1↓↓");
         stage
     }),
@@ -177,13 +199,15 @@ pub const SCENES: [Scene; 17] = [
     }),
     ("bench-new", |size| {
         let mut stage = Play::new(size);
-        stage.device(fixture::emulator()).event(Event::Opened(Box::new(KernelText {
-            name: "rms_norm/starter.cu".to_owned(),
-            operator: Some("rms_norm".to_owned()),
-            language: Language::Cuda,
-            origin: Origin::BuiltIn,
-            text: fixture::STARTER.into(),
-        })));
+        stage
+            .device(fixture::emulator())
+            .event(Event::Opened(Box::new(KernelText {
+                name: "rms_norm/starter.cu".to_owned(),
+                operator: Some("rms_norm".to_owned()),
+                language: Language::Cuda,
+                origin: Origin::BuiltIn,
+                text: fixture::STARTER.into(),
+            })));
         stage.keys("2");
         stage
     }),
@@ -192,8 +216,18 @@ pub const SCENES: [Scene; 17] = [
         stage.ran(fixture::run(vec![fixture::measured(30.9)], &fixture::gpu()));
         stage
     }),
-    ("bench-emulated", |size| ran_on_emulator(size, vec![fixture::passed("small-rows", 37, 256), fixture::passed("small-tail", 5, 320)])),
-    ("bench-wrong-numbers", |size| ran_on_emulator(size, vec![fixture::wrong(), fixture::passed("small-tail", 5, 320)])),
+    ("bench-emulated", |size| {
+        ran_on_emulator(
+            size,
+            vec![
+                fixture::passed("small-rows", 37, 256),
+                fixture::passed("small-tail", 5, 320),
+            ],
+        )
+    }),
+    ("bench-wrong-numbers", |size| {
+        ran_on_emulator(size, vec![fixture::wrong(), fixture::passed("small-tail", 5, 320)])
+    }),
     ("bench-memory-fault", |size| {
         let mut stage = ran_on_emulator(size, vec![fixture::fault()]);
         stage.keys("d");
@@ -212,7 +246,9 @@ pub const SCENES: [Scene; 17] = [
     }),
     ("roofline-measured", |size| {
         let mut stage = on_gpu(size);
-        stage.ran(fixture::run(vec![fixture::measured(30.9)], &fixture::gpu())).keys("3");
+        stage
+            .ran(fixture::run(vec![fixture::measured(30.9)], &fixture::gpu()))
+            .keys("3");
         stage
     }),
     ("roofline-emulated", |size| {
@@ -298,5 +334,9 @@ fn pictures_are_up_to_date() {
             }
         }
     }
-    assert!(stale.is_empty(), "run with UPDATE_SCREENSHOTS=1 and look at: {}", stale.join(", "));
+    assert!(
+        stale.is_empty(),
+        "run with UPDATE_SCREENSHOTS=1 and look at: {}",
+        stale.join(", ")
+    );
 }

@@ -35,11 +35,16 @@ fn read(path: &Path) -> io::Result<Arc<str>> {
 }
 
 fn kernel_of(path: &Path, operator: Option<String>, text: Arc<str>) -> KernelText {
-    let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let file = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let loaded = crate::kernel::load(path, Some(&text));
     let named = loaded.ok().and_then(|kernel| kernel.header.operator).or(operator);
     KernelText {
-        name: named.as_ref().map_or_else(|| file.clone(), |operator| format!("{operator}/{file}")),
+        name: named
+            .as_ref()
+            .map_or_else(|| file.clone(), |operator| format!("{operator}/{file}")),
         operator: named,
         language: language_of(path),
         origin: Origin::File(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())),
@@ -55,7 +60,10 @@ pub(in crate::tui) fn open_last(folder: Option<&Path>, catalogue: &Catalogue, op
     if let Some(path) = newest {
         return open(&path, Some(operator.to_owned()));
     }
-    let starter = catalogue.operator(operator).ok().and_then(|operator| operator.kernels.first());
+    let starter = catalogue
+        .operator(operator)
+        .ok()
+        .and_then(|operator| operator.kernels.first());
     match starter {
         Some(source) => Event::Opened(Box::new(KernelText {
             name: format!("{operator}/{}", source.name.trim_start_matches("kernels/")),
@@ -79,10 +87,17 @@ pub(in crate::tui) fn list(folder: Option<&Path>, operator: String) -> Event {
 fn files(folder: Option<&Path>, operator: &str) -> Vec<PathBuf> {
     let entries = folder.and_then(|folder| fs::read_dir(folder.join(operator)).ok());
     let is_kernel = |path: &PathBuf| {
-        path.extension().and_then(|extension| extension.to_str()).is_some_and(|e| matches!(e, "cu" | "ptx" | "py"))
+        path.extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|e| matches!(e, "cu" | "ptx" | "py"))
     };
-    let mut files: Vec<PathBuf> =
-        entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_kernel).collect();
+    let mut files: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_kernel)
+        .collect();
     files.sort();
     files
 }
@@ -141,11 +156,14 @@ pub(in crate::tui) fn save_copy(folder: Option<&Path>, operator: &str, name: &st
 fn free_name(folder: &Path, name: &str) -> PathBuf {
     let path = Path::new(name);
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("kernel");
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or(match language_of(path) {
-        Language::Cuda => "cu",
-        Language::Ptx => "ptx",
-        Language::Python => "py",
-    });
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or(match language_of(path) {
+            Language::Cuda => "cu",
+            Language::Ptx => "ptx",
+            Language::Python => "py",
+        });
     (1_u32..)
         .map(|number| match number {
             1 => folder.join(format!("{stem}.{extension}")),
@@ -182,7 +200,10 @@ pub(in crate::tui) fn edit(path: &Path, line: usize) -> Event {
 
 /// The arguments that open a file at a line, where the editor is known to have such.
 fn place(program: &str, path: &Path, line: usize) -> Vec<OsString> {
-    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program);
+    let name = Path::new(program)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or(program);
     match name {
         "vi" | "vim" | "nvim" | "nano" | "emacs" | "emacsclient" | "kak" | "micro" | "joe" => {
             vec![format!("+{line}").into(), path.into()]
@@ -234,7 +255,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for expected in ["starter.cu", "starter-2.cu", "starter-3.cu"] {
             let event = save_copy(Some(folder.path()), "op", "starter.cu", &"x".into());
-            let Event::Opened(kernel) = event else { panic!("{event:?}") };
+            let Event::Opened(kernel) = event else {
+                panic!("{event:?}")
+            };
             assert_eq!(kernel.name, format!("op/{expected}"));
         }
     }
@@ -244,7 +267,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("k.cu");
         fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
-        let Event::FileFailed(message) = open(&path, None) else { panic!("it opened") };
+        let Event::FileFailed(message) = open(&path, None) else {
+            panic!("it opened")
+        };
         assert!(message.contains("not UTF-8"), "{message}");
     }
 }

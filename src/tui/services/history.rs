@@ -129,7 +129,10 @@ fn iteration(history: &History, kept: &Kept, version: u32) -> Result<Iteration, 
         unix_s: kept.time_unix_s,
         author: kept.author.clone(),
         note: kept.note.clone(),
-        kernel: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        kernel: path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         language: language.unwrap_or(Language::Cuda),
         source,
         device: kept.device.clone(),
@@ -152,14 +155,20 @@ fn seen(history: &History, problems: Option<PathBuf>, profile: &str) -> Result<E
                 shape: Some(shape.id.clone()),
                 limit: Some(1),
             })?;
-            let Some(last) = newest.into_iter().next().and_then(|kept| kept.shape) else { continue };
-            let best = history.best(&operator.name, &shape.id, profile)?.and_then(|kept| kept.shape);
+            let Some(last) = newest.into_iter().next().and_then(|kept| kept.shape) else {
+                continue;
+            };
+            let best = history
+                .best(&operator.name, &shape.id, profile)?
+                .and_then(|kept| kept.shape);
             let seen = Seen {
                 class: last.status,
                 fraction: best.as_ref().and_then(|best| best.fraction),
                 median_us: best.as_ref().and_then(|best| best.median_us),
             };
-            all.entry(operator.name.clone()).or_default().insert(shape.id.clone(), seen);
+            all.entry(operator.name.clone())
+                .or_default()
+                .insert(shape.id.clone(), seen);
         }
     }
     Ok(Event::Seen(all))

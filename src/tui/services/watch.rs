@@ -47,12 +47,17 @@ impl Watch {
     pub(super) fn follow(&self, path: Option<PathBuf>) {
         let mut watcher = lock(&self.watcher);
         *watcher = None;
-        let text = path.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).map(Arc::from);
+        let text = path
+            .as_ref()
+            .and_then(|path| std::fs::read_to_string(path).ok())
+            .map(Arc::from);
         *lock(&self.followed) = Followed {
             path: path.clone(),
             text,
         };
-        let Some(folder) = path.as_deref().and_then(Path::parent) else { return };
+        let Some(folder) = path.as_deref().and_then(Path::parent) else {
+            return;
+        };
         let (events, followed) = (self.events.clone(), self.followed.clone());
         let made = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if let Ok(event) = event {
@@ -75,9 +80,13 @@ impl Watch {
 
 fn changed(event: &notify::Event, followed: &Mutex<Followed>, events: &Sender<Event>) {
     let mut followed = lock(followed);
-    let Some(path) = followed.path.clone().filter(|path| event.paths.contains(path)) else { return };
+    let Some(path) = followed.path.clone().filter(|path| event.paths.contains(path)) else {
+        return;
+    };
     // A file that cannot be read is in the middle of being replaced: another event follows.
-    let Ok(text) = std::fs::read_to_string(&path) else { return };
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return;
+    };
     if followed.text.as_deref() == Some(&text) {
         return;
     }

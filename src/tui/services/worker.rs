@@ -23,7 +23,10 @@ pub(super) struct Handle {
 impl Handle {
     pub(super) fn start(device: String, events: Sender<Event>, history: Keeper, log: Log) -> Self {
         let (orders, receiver) = unbounded_channel();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
         match runtime {
             Ok(runtime) => {
                 runtime.spawn(serve(device, receiver, events, history));

@@ -15,7 +15,9 @@ pub(super) fn run_command(model: &mut Model, command: Command) -> Vec<Effect> {
 
 pub(super) fn walk(model: &mut Model, command: Command) {
     let order = order(model);
-    let Some(at) = order.iter().position(|&index| index == model.bench.shape) else { return };
+    let Some(at) = order.iter().position(|&index| index == model.bench.shape) else {
+        return;
+    };
     let next = match command {
         Command::Left | Command::Up => at.saturating_sub(1),
         Command::Right | Command::Down => at + 1,
