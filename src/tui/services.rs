@@ -14,7 +14,8 @@ use super::app::Options;
 use super::effect::Effect;
 use super::event::Event;
 use super::log::Log;
-use super::model::{CatalogueData, catalogue};
+use super::model::CatalogueData;
+use crate::dirs::Dirs;
 use crate::measure::RunRequest;
 use crate::problem::catalogue::Catalogue;
 
@@ -29,15 +30,11 @@ pub(super) struct Folders {
 
 impl Folders {
     pub(super) fn of_user() -> Self {
-        let Some(folders) = directories::ProjectDirs::from("", "", "ridgepoint") else {
-            return Self::default();
-        };
-        let state = folders.state_dir().unwrap_or_else(|| folders.data_local_dir());
-        Self {
-            kernels: Some(folders.data_dir().join("kernels")),
-            themes: Some(folders.config_dir().join("themes")),
-            state: Some(state.to_owned()),
-        }
+        Dirs::find().map_or_else(Self::default, |dirs| Self {
+            kernels: Some(dirs.data.join("kernels")),
+            themes: Some(dirs.config.join("themes")),
+            state: Some(dirs.state),
+        })
     }
 
     pub(super) fn log(&self) -> Log {
@@ -145,7 +142,6 @@ impl Services {
             Event::Catalogue(Arc::new(CatalogueData {
                 operators: catalogue.operators,
                 broken: catalogue.broken,
-                roofs: catalogue::roofs(),
             }))
         });
     }

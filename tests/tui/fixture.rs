@@ -13,7 +13,7 @@ use ridgepoint::measure::report::{
 };
 use ridgepoint::problem::{Contract, Cost, Operator, Param, Path, PerShape, Role, Source, Tensor, TensorType};
 use ridgepoint::shape::{Params, Scalar, Shape};
-use ridgepoint::tui::model::{CatalogueData, Iteration, Roofs};
+use ridgepoint::tui::model::{CatalogueData, Iteration};
 use ridgepoint::verdict::{Class, ElementEvidence, Evidence, Location, OutputEvidence, Severity};
 
 pub const STARTER: &str = r#"/*---ridgepoint
@@ -176,11 +176,6 @@ pub fn catalogue() -> Arc<CatalogueData> {
         .map(Arc::new)
         .collect(),
         broken: Vec::new(),
-        roofs: vec![Roofs {
-            profile: "h200".to_owned(),
-            bandwidth: 4.8e12,
-            peaks: vec![("bf16".to_owned(), 989e12), ("fp32".to_owned(), 66.9e12)],
-        }],
     })
 }
 

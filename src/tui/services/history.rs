@@ -18,9 +18,18 @@ const SHOWN: u32 = 200;
 
 #[derive(Debug)]
 enum Request {
-    Keep { report: Box<RunReport>, source: String },
+    Keep(Box<ToKeep>),
     Load { operator: String },
     Seen { problems: Option<PathBuf>, profile: String },
+}
+
+/// A finished run on its way into the store.
+#[derive(Debug)]
+pub(super) struct ToKeep {
+    pub(super) report: RunReport,
+    /// What identifies the file between runs: its path, or a built-in kernel's name.
+    pub(super) file: String,
+    pub(super) source: String,
 }
 
 /// Asks the history's thread.
@@ -36,8 +45,8 @@ impl Keeper {
         Self { requests }
     }
 
-    pub(super) fn keep(&self, report: Box<RunReport>, source: String) {
-        let _ = self.requests.send(Request::Keep { report, source });
+    pub(super) fn keep(&self, run: ToKeep) {
+        let _ = self.requests.send(Request::Keep(Box::new(run)));
     }
 
     pub(super) fn load(&self, operator: String) {
@@ -66,7 +75,7 @@ fn serve(state: Option<PathBuf>, requests: &Receiver<Request>, events: &Sender<E
                 iterations: Vec::new(),
             })),
             (None, _) => Ok(None),
-            (Some(history), Request::Keep { report, source }) => keep(history, &report, &source),
+            (Some(history), Request::Keep(run)) => keep(history, &run),
             (Some(history), Request::Load { operator }) => load(history, operator).map(Some),
             (Some(history), Request::Seen { problems, profile }) => seen(history, problems, &profile).map(Some),
         };
@@ -80,14 +89,15 @@ fn serve(state: Option<PathBuf>, requests: &Receiver<Request>, events: &Sender<E
     }
 }
 
-fn keep(history: &mut History, report: &RunReport, source: &str) -> Result<Option<Event>, HistoryError> {
-    if matches!(report.status, Class::Cancelled | Class::Environment) {
+fn keep(history: &mut History, run: &ToKeep) -> Result<Option<Event>, HistoryError> {
+    if matches!(run.report.status, Class::Cancelled | Class::Environment) {
         return Ok(None);
     }
     let author = author();
     let kept = history.record(NewRun {
-        report,
-        source,
+        report: &run.report,
+        file: &run.file,
+        source: &run.source,
         author: &author,
         note: "",
     })?;

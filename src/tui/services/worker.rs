@@ -5,8 +5,8 @@ use std::sync::mpsc::Sender;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::history::Keeper;
-use crate::measure::{Event as RunEvent, RunRequest};
+use super::history::{Keeper, ToKeep};
+use crate::measure::{Event as RunEvent, RunReport, RunRequest};
 use crate::tui::event::Event;
 use crate::tui::log::Log;
 use crate::worker::client::{Options, Worker};
@@ -61,13 +61,14 @@ impl Handle {
 
 async fn serve(device: String, mut orders: UnboundedReceiver<ToWorker>, events: Sender<Event>, history: Keeper) {
     let (to_worker, mut from_worker) = Worker::start(Options::new(device)).split();
-    let mut sources: HashMap<u64, String> = HashMap::new();
+    let mut texts: HashMap<u64, (String, String)> = HashMap::new();
     loop {
         tokio::select! {
             order = orders.recv() => {
                 let Some(order) = order else { return };
                 if let ToWorker::Run { job, request } = &order {
-                    sources.insert(*job, request.kernel_text.clone().unwrap_or_default());
+                    let file = request.kernel_path.display().to_string();
+                    texts.insert(*job, (file, request.kernel_text.clone().unwrap_or_default()));
                 }
                 let _ = to_worker.send(order).await;
             }
@@ -77,9 +78,10 @@ async fn serve(device: String, mut orders: UnboundedReceiver<ToWorker>, events: 
                     return;
                 };
                 if let FromWorker::Event { job, event: RunEvent::Finished(report) } = &message
-                    && let Some(source) = sources.remove(job)
+                    && let Some((file, source)) = texts.remove(job)
                 {
-                    history.keep(report.clone(), source);
+                    let report = RunReport::clone(report);
+                    history.keep(ToKeep { report, file, source });
                 }
                 if events.send(Event::Worker(message)).is_err() {
                     return;
