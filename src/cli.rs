@@ -1,7 +1,11 @@
 //! The command line: what scripts may rely on. Parsing here; each command in a file of its own.
 
 pub mod args;
+pub mod check;
 pub mod exit;
+pub mod list;
+mod print;
+mod table;
 
 use std::process::ExitCode;
 
