@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod build;
 pub mod cancel;
+pub mod compare;
 pub mod event;
 mod floor;
 pub mod inputs;

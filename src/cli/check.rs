@@ -2,6 +2,7 @@
 
 mod kernels;
 mod place;
+mod themes;
 
 use std::path::Path;
 
@@ -46,13 +47,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-/// Runs the command. `themes` checks one theme file, or all of them: how many it saw, and what is wrong.
-pub fn run(
-    args: &CheckArgs,
-    problems: Option<&Path>,
-    themes: impl FnOnce(Option<&Path>) -> (usize, Vec<Finding>),
-) -> Exit {
-    let report = match report(args.path.as_deref(), problems, themes) {
+/// Runs the command.
+pub fn run(args: &CheckArgs, problems: Option<&Path>) -> Exit {
+    let report = match report(args.path.as_deref(), problems) {
         Ok(report) => report,
         Err(reason) => {
             print::note(format!("error: {reason}"));
@@ -96,17 +93,13 @@ fn summary(report: &Report) -> String {
 ///
 /// # Errors
 /// For a path that is not there, or is nothing that can be checked.
-pub fn report(
-    path: Option<&Path>,
-    problems: Option<&Path>,
-    themes: impl FnOnce(Option<&Path>) -> (usize, Vec<Finding>),
-) -> Result<Report, String> {
+pub fn report(path: Option<&Path>, problems: Option<&Path>) -> Result<Report, String> {
     let mut report = Report::default();
     let place = path.map(Place::of).transpose()?;
     match place {
         None => {
             check_catalogue(&Catalogue::load(problems), None, &mut report);
-            (report.themes, report.findings) = joined(report.findings, themes(None));
+            themes::all(&mut report);
         }
         Some(Place::Problems { root, prefix }) => {
             check_catalogue(&Catalogue::with_folder(&root, &prefix)?, Some(&root), &mut report);
@@ -121,14 +114,9 @@ pub fn report(
             report.kernels = 1;
             report.findings.extend(kernels::file(&file, &Catalogue::load(problems)));
         }
-        Some(Place::Theme(file)) => (report.themes, report.findings) = themes(Some(&file)),
+        Some(Place::Theme(file)) => themes::file(&file, &mut report)?,
     }
     Ok(report)
-}
-
-fn joined(mut findings: Vec<Finding>, themes: (usize, Vec<Finding>)) -> (usize, Vec<Finding>) {
-    findings.extend(themes.1);
-    (themes.0, findings)
 }
 
 /// Checks every problem, or those with a file below `root`.
@@ -220,17 +208,13 @@ mod tests {
 
     use super::*;
 
-    fn no_themes(_: Option<&Path>) -> (usize, Vec<Finding>) {
-        (0, Vec::new())
-    }
-
     #[test]
     fn what_is_built_in_has_no_mistake() {
         let empty = tempfile::tempdir().unwrap();
-        let report = report(None, Some(empty.path()), no_themes).unwrap();
+        let report = report(None, Some(empty.path())).unwrap();
         let texts: Vec<String> = report.findings.iter().map(Finding::text).collect();
         assert!(texts.is_empty(), "{}", texts.join("\n"));
-        assert_eq!(report.problems, 30);
+        assert_eq!((report.problems, report.themes), (30, crate::tui::theme::names(crate::tui::theme::user_folder().as_deref()).len()));
         assert!(report.kernels >= 20, "{}", report.kernels);
     }
 
@@ -246,7 +230,7 @@ mod tests {
             &operator,
             &operator.join("problem.toml"),
         ] {
-            let report = report(Some(path), None, no_themes).unwrap();
+            let report = report(Some(path), None).unwrap();
             assert_eq!(report.problems, 1, "{}", path.display());
             let text = report.findings[0].text();
             assert!(
@@ -264,7 +248,7 @@ mod tests {
         let source = "/*---ridgepoint\noperator = \"rms_norm\"\n[[launch]]\nkernel = \"f\"\ngrid = [\"tokens\"]\nblock = [32]\nargs = [\"x\"]\n---*/\nextern \"C\" __global__ void f(void* x) {}\n";
         fs::write(kernels.join("bad.cu"), source).unwrap();
         for path in [folder.path().to_owned(), kernels.join("bad.cu")] {
-            let report = report(Some(&path), None, no_themes).unwrap();
+            let report = report(Some(&path), None).unwrap();
             assert_eq!((report.kernels, report.findings.len()), (1, 1), "{:?}", report.findings);
             let finding = &report.findings[0];
             assert_eq!(finding.line, Some(5), "{finding:?}");
@@ -273,35 +257,26 @@ mod tests {
     }
 
     #[test]
-    fn themes_are_the_callers() {
+    fn a_theme_is_checked_by_itself() {
         let folder = tempfile::tempdir().unwrap();
         let theme = folder.path().join("dusk.toml");
-        fs::write(&theme, "name = 1").unwrap();
-        let finding = Finding {
-            file: "dusk.toml".to_owned(),
-            line: Some(1),
-            message: "not a colour".to_owned(),
-            advice: None,
-        };
-        let report = report(Some(&theme), None, |file| {
-            assert_eq!(file, Some(theme.as_path()));
-            (1, vec![finding.clone()])
-        })
-        .unwrap();
-        assert_eq!(summary(&report), "0 problems, 0 kernels, 1 themes: 1 finding");
-        assert_eq!(report.findings, [finding]);
+        fs::write(&theme, "text = 1").unwrap();
+        let report = report(Some(&theme), None).unwrap();
+        assert_eq!((report.problems, report.themes), (0, 1));
+        assert!(report.findings.iter().all(|finding| finding.file.ends_with("dusk.toml")));
+        assert!(!report.findings.is_empty());
     }
 
     #[test]
     fn a_path_that_is_nothing_is_a_wrong_call() {
         assert!(
-            report(Some(Path::new("/no/such")), None, no_themes)
+            report(Some(Path::new("/no/such")), None)
                 .unwrap_err()
                 .contains("/no/such")
         );
         let empty = tempfile::tempdir().unwrap();
         assert!(
-            report(Some(empty.path()), None, no_themes)
+            report(Some(empty.path()), None)
                 .unwrap_err()
                 .contains("no problem and no kernel")
         );

@@ -10,9 +10,7 @@ use serde_json::{Map, Value, json};
 use super::args::{ListArgs, ListKind};
 use super::table::Table;
 use super::{Exit, print};
-use crate::device::DeviceInfo;
 use crate::problem::Catalogue;
-pub use rows::Theme;
 
 /// The version of the JSON documents' layout.
 const SCHEMA: u32 = 1;
@@ -53,16 +51,11 @@ struct Filter<'a> {
     operator: Option<&'a str>,
 }
 
-/// Runs the command. Devices and themes are asked for only when they are listed.
-pub fn run(
-    args: &ListArgs,
-    problems: Option<&Path>,
-    devices: impl FnOnce() -> Vec<DeviceInfo>,
-    themes: impl FnOnce() -> Vec<Theme>,
-) -> Exit {
+/// Runs the command. Devices and themes are looked for only when they are listed.
+pub fn run(args: &ListArgs, problems: Option<&Path>) -> Exit {
     let listing = match args.kind {
-        ListKind::Devices => Ok(rows::devices(&devices())),
-        ListKind::Themes => Ok(rows::themes(&themes())),
+        ListKind::Devices => Ok(rows::devices()),
+        ListKind::Themes => Ok(rows::themes()),
         kind => of_catalogue(kind, args, &Catalogue::load(problems)),
     };
     match listing {

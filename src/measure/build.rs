@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::RunRequest;
 use super::bench::Bench;
+use super::event::Event;
 use super::reference::{Reference, blame};
-use super::report::{CompileReport, RunReport};
-use crate::device::{Device, DeviceInfo, Image, ModuleId};
+use super::report::{CompileReport, Resources, RunReport};
+use super::{RunRequest, Sink};
+use crate::device::{Device, DeviceInfo, DeviceKind, Image, ModuleId};
 use crate::kernel::plan::Plan;
-use crate::kernel::{self, ErrorKind, KernelError, KernelFile, Language};
+use crate::kernel::{self, ErrorKind, KernelError, KernelFile};
 use crate::problem::{Catalogue, Operator, Source};
 use crate::shape::Shape;
+use crate::toolchain::{self, CompileFailure, FailureKind, Toolchain};
 use crate::verdict::{Class, Evidence, Location, Outcome, Severity, Verdict};
 
 /// A kernel file and the operator that it is judged by.
@@ -41,15 +43,144 @@ pub struct Compiled {
     pub report: CompileReport,
     /// Identifies the content: of the text, the definitions and the target.
     pub key: String,
+    /// Warnings, and what did not work but does not matter for the result; one line each.
+    pub remarks: Vec<String>,
 }
 
-/// What makes PTX of CUDA C++.
+/// What makes an image of a kernel file.
 pub trait Compiler {
-    /// Compiles a CUDA C++ kernel file for a device, with its definitions.
+    /// Compiles a kernel file for a device, with its definitions. `shipped` is PTX that came with the text and may be used
+    /// where it was made from exactly this.
     ///
     /// # Errors
     /// `compile_error` with the diagnostics; `environment` where there is no compiler.
-    fn compile(&mut self, file: &KernelFile, defines: &[(String, i64)], device: &DeviceInfo) -> Outcome<Compiled>;
+    fn compile(
+        &mut self,
+        file: &KernelFile,
+        shipped: Option<&str>,
+        defines: &[(String, i64)],
+        device: &DeviceInfo,
+    ) -> Outcome<Compiled>;
+}
+
+impl Compiler for Toolchain {
+    fn compile(
+        &mut self,
+        file: &KernelFile,
+        shipped: Option<&str>,
+        defines: &[(String, i64)],
+        device: &DeviceInfo,
+    ) -> Outcome<Compiled> {
+        let arch = machine_arch(device);
+        let compiled = self
+            .compile_kernel(file, shipped, defines, arch.as_deref())
+            .map_err(|failure| Box::new(compile_verdict(&failure, file)))?;
+        Ok(Compiled {
+            image: Image {
+                ptx: compiled.ptx,
+                cubin: compiled.cubin,
+            },
+            report: CompileReport {
+                compiler: compiled.compiler,
+                arch: compiled.arch,
+                milliseconds: compiled.milliseconds,
+                cached: compiled.cached,
+                resources: compiled.resources.iter().map(resources).collect(),
+            },
+            key: compiled.key,
+            remarks: compiled
+                .diagnostics
+                .iter()
+                .map(diagnostic_line)
+                .chain(compiled.notes)
+                .collect(),
+        })
+    }
+}
+
+/// `sm_90` for a GPU; the emulator runs the PTX itself.
+fn machine_arch(device: &DeviceInfo) -> Option<String> {
+    if device.kind != DeviceKind::Cuda {
+        return None;
+    }
+    let property = |name: &str| {
+        device
+            .properties
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
+    Some(format!("sm_{}{}", property("cc_major")?, property("cc_minor")?))
+}
+
+fn resources(of: &toolchain::Resources) -> Resources {
+    Resources {
+        kernel: of.kernel.clone(),
+        registers: of.registers,
+        spill_bytes: of.spill_bytes,
+        stack_bytes: of.stack_bytes,
+        shared_bytes: of.shared_bytes,
+    }
+}
+
+fn severity(of: toolchain::Severity) -> Severity {
+    match of {
+        toolchain::Severity::Error => Severity::Error,
+        toolchain::Severity::Warning => Severity::Warning,
+        toolchain::Severity::Info => Severity::Info,
+    }
+}
+
+/// `kernel.cu:12: warning: variable "x" was set but never used`
+fn diagnostic_line(diagnostic: &toolchain::Diagnostic) -> String {
+    let kind = match severity(diagnostic.severity) {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    };
+    let mut line = String::new();
+    if let Some(file) = &diagnostic.file {
+        line.push_str(file);
+        line.push(':');
+    }
+    if let Some(number) = diagnostic.line {
+        line.push_str(&format!("{number}:"));
+    }
+    if !line.is_empty() {
+        line.push(' ');
+    }
+    line.push_str(&format!("{kind}: {}", diagnostic.message));
+    line
+}
+
+/// The verdict for a compilation that gave no code.
+pub fn compile_verdict(failure: &CompileFailure, file: &KernelFile) -> Verdict {
+    let class = match failure.kind {
+        FailureKind::NoCompiler => Class::Environment,
+        FailureKind::Rejected => Class::CompileError,
+    };
+    let mut verdict = Verdict::new(class, failure.message.clone());
+    for diagnostic in &failure.diagnostics {
+        verdict.evidence.push(Evidence::Diagnostic {
+            severity: severity(diagnostic.severity),
+            message: diagnostic.message.clone(),
+            at: diagnostic.line.map(|line| Location {
+                file: diagnostic
+                    .file
+                    .clone()
+                    .unwrap_or_else(|| file.path.display().to_string()),
+                line,
+                column: diagnostic.column,
+            }),
+        });
+    }
+    if failure.diagnostics.is_empty() && !failure.log.trim().is_empty() {
+        verdict.evidence.push(Evidence::Note {
+            text: failure.log.trim().to_owned(),
+        });
+    }
+    verdict.next.extend(failure.advice.clone());
+    verdict
 }
 
 /// A compiled candidate, loaded on the device.
@@ -209,55 +340,19 @@ fn defines(file: &KernelFile, tune: &[(String, i64)]) -> Outcome<Vec<(String, i6
 }
 
 /// Compiles the candidate and loads it.
-pub fn candidate(loaded: &Loaded, bench: &mut Bench<'_>) -> Outcome<Built> {
-    let compiled = compile(
-        &loaded.file,
-        &defines(&loaded.file, &loaded.tune)?,
-        loaded.shipped.as_ref(),
-        bench,
-    )?;
+pub fn candidate(loaded: &Loaded, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> Outcome<Built> {
+    let values = defines(&loaded.file, &loaded.tune)?;
+    let compiled = bench
+        .compiler
+        .compile(&loaded.file, loaded.shipped.as_deref(), &values, bench.device.info())?;
+    for text in compiled.remarks {
+        sink(Event::Log { text });
+    }
     let module = bench.device.load(&compiled.image)?;
     Ok(Built {
         report: compiled.report,
         module,
     })
-}
-
-/// The image of a kernel file: PTX as it is, shipped PTX where the text and the definitions are those it was made from,
-/// and the compiler's otherwise.
-fn compile(
-    file: &KernelFile,
-    values: &[(String, i64)],
-    shipped: Option<&Arc<str>>,
-    bench: &mut Bench<'_>,
-) -> Outcome<Compiled> {
-    if file.language == Language::Ptx {
-        return Ok(as_is(&file.text, "none: the file is PTX"));
-    }
-    match shipped {
-        Some(ptx) if values == defines(file, &[])? => Ok(as_is(ptx, "shipped PTX")),
-        _ => bench.compiler.compile(file, values, bench.device.info()),
-    }
-}
-
-fn as_is(ptx: &Arc<str>, compiler: &str) -> Compiled {
-    let target = ptx.lines().find_map(|line| line.trim().strip_prefix(".target"));
-    Compiled {
-        image: Image {
-            ptx: Arc::clone(ptx),
-            cubin: None,
-        },
-        report: CompileReport {
-            compiler: compiler.to_owned(),
-            arch: target
-                .map_or("", |target| target.split(',').next().unwrap_or("").trim())
-                .to_owned(),
-            milliseconds: 0.0,
-            cached: true,
-            resources: Vec::new(),
-        },
-        key: sha256(ptx),
-    }
 }
 
 /// The reference of an operator, compiled and loaded once, with its plan for one shape.
@@ -274,7 +369,9 @@ fn prepare_reference(operator: &Operator, shape: &Shape, bench: &mut Bench<'_>) 
     let plan = file
         .plan(operator, shape, &bench.device.info().properties, &[])
         .map_err(|error| Box::new(kernel_verdict(&error)))?;
-    let compiled = compile(&file, &plan.defines, source.ptx.as_ref(), bench)?;
+    let compiled = bench
+        .compiler
+        .compile(&file, source.ptx.as_deref(), &plan.defines, bench.device.info())?;
     let module = bench.warm.module(bench.device, &compiled)?;
     Ok(Reference {
         plan,

@@ -25,6 +25,15 @@ pub fn run(request: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> 
     report
 }
 
+/// As [`run`] for one part of a larger job: the end is not told, because the job goes on.
+pub(super) fn run_part(request: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> RunReport {
+    run(request, bench, &mut |event| {
+        if !matches!(event, Event::Finished(_)) {
+            sink(event);
+        }
+    })
+}
+
 /// A report before anything is known but the request and the device.
 pub fn blank(request: &RunRequest, device: &DeviceInfo) -> RunReport {
     RunReport {
@@ -71,8 +80,8 @@ pub fn unix_seconds() -> f64 {
 fn attempt(request: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sink<'_>, report: &mut RunReport) -> Outcome<()> {
     let target = stage(sink, Stage::Load, |sink| load(request, bench, sink, report))?;
     bench.cancel.check()?;
-    let built = stage(sink, Stage::Compile, |_| {
-        let built = build::candidate(&target.loaded, bench)?;
+    let built = stage(sink, Stage::Compile, |sink| {
+        let built = build::candidate(&target.loaded, bench, sink)?;
         report.kernel.compile = Some(built.report.clone());
         Ok((built.summary(), built))
     })?;

@@ -287,3 +287,60 @@ fn time(
     job.tell(sink, Stage::Time, StageState::Passed, detail);
     Ok(())
 }
+
+/// Both jobs of a comparison on one shape, with their buffers and the same inputs, given to `work`.
+pub(super) fn with_two<T>(
+    jobs: &[ShapeJob<'_>; 2],
+    bench: &mut Bench<'_>,
+    sink: &mut Sink<'_>,
+    work: impl FnOnce(&[Subject<'_>; 2], &mut Bench<'_>, &mut Sink<'_>) -> Outcome<T>,
+) -> Outcome<T> {
+    let operator = &*jobs[0].loaded.operator;
+    let shape = jobs[0].shape;
+    let reference = build::reference(operator, shape, bench)?;
+    let info = bench.device.info().clone();
+    let plans = [jobs[0].loaded.plan(shape, &info)?, jobs[1].loaded.plan(shape, &info)?];
+    let tensors = operator.tensors_of(shape).map_err(|reason| {
+        Box::new(Verdict::new(
+            Class::Environment,
+            format!("problem `{}`: {reason}", operator.name),
+        ))
+    })?;
+    let mut needs = Needs::default();
+    for plan in &plans {
+        needs_of(&tensors, plan, &mut needs);
+    }
+    bench.warm.make_room(bench.device, needs.total())?;
+    needs.check(bench.device.free_memory()?)?;
+    let mut first = Workspace::allocate(bench.device, tensors.clone(), &plans[0])?;
+    let mut second = match Workspace::allocate(bench.device, tensors, &plans[1]) {
+        Ok(second) => second,
+        Err(verdict) => {
+            first.free(bench.device);
+            return Err(verdict);
+        }
+    };
+    let subject = |index: usize, workspace| Subject {
+        operator,
+        shape,
+        plan: &plans[index],
+        module: jobs[index].built.module(),
+        reference: &reference,
+        workspace,
+    };
+    let subjects = [subject(0, &first), subject(1, &second)];
+    let result = set_both(jobs, bench, &subjects).and_then(|()| work(&subjects, bench, sink));
+    first.free(bench.device);
+    second.free(bench.device);
+    result
+}
+
+fn set_both(jobs: &[ShapeJob<'_>; 2], bench: &mut Bench<'_>, subjects: &[Subject<'_>; 2]) -> Outcome<()> {
+    let case = Case {
+        seed: jobs[0].request.seed,
+        distribution: crate::problem::PUBLISHED.to_owned(),
+    };
+    subjects
+        .iter()
+        .try_for_each(|subject| timing::set_stage(bench, subject, &case))
+}

@@ -25,3 +25,9 @@ pub(super) fn settled(samples: &[f64]) -> bool {
     samples.len() >= 20
         && summarize(samples).is_some_and(|summary| summary.ci95[1] - summary.ci95[0] < 0.005 * summary.median)
 }
+
+/// Ratio of the medians of a to b with its interval, from paired turns.
+pub(super) fn paired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, [f64; 2])> {
+    let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
+    summarize(&ratios).map(|summary| (summary.median, summary.ci95))
+}

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::bench::Bench;
 use super::event::{Event, Stage};
-use super::inputs::{Case, generate_all, reset_outputs, reset_scratch};
 use super::floor::HardBound;
+use super::inputs::{Case, generate_all, reset_outputs, reset_scratch};
 use super::report::{CacheState, TimingKind, TimingReport};
 use super::spread as stats;
 use super::verify::{Subject, judge};
@@ -92,18 +92,23 @@ pub(super) fn measure(
         return Verdict::new(Class::Environment, "there is no case to time").fail();
     };
     let launch_floor = bench.device.launch_floor()?;
-    set_stage(bench, subject, first, TIMING_ROUND)?;
+    set_poisoned(bench, subject, first, TIMING_ROUND)?;
     let samples = sample(bench, subject, request, sink)?;
     let mut checked = check_timed(bench, subject, first, TIMING_ROUND)?;
     // Other values at the same addresses, where the request has any.
     let other = cases.get(1).unwrap_or(first);
-    set_stage(bench, subject, other, PROOF_ROUND)?;
+    set_poisoned(bench, subject, other, PROOF_ROUND)?;
     take(bench, subject, request.cold, PROOF_SAMPLES)?;
     checked.extend(check_timed(bench, subject, other, PROOF_ROUND)?);
     Ok((samples.report(request.cold, launch_floor)?, checked))
 }
 
-fn set_stage(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, round: u64) -> Outcome<()> {
+/// Fresh inputs, poisoned outputs and scratch: what a timed launch must find.
+pub(super) fn set_stage(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case) -> Outcome<()> {
+    set_poisoned(bench, subject, case, TIMING_ROUND)
+}
+
+fn set_poisoned(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, round: u64) -> Outcome<()> {
     generate_all(bench.device, subject.operator, subject.shape, case, subject.workspace)?;
     reset_outputs(
         bench.device,
@@ -175,7 +180,7 @@ pub(super) fn take(bench: &mut Bench<'_>, subject: &Subject<'_>, cold: bool, cou
 /// more from fresh inputs instead.
 fn check_timed(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, round: u64) -> Outcome<Vec<OutputEvidence>> {
     if subject.workspace.in_place() {
-        set_stage(bench, subject, case, round)?;
+        set_poisoned(bench, subject, case, round)?;
         subject.execute(bench, case, round)?;
     }
     let want = bench.warm.answer(
@@ -214,7 +219,10 @@ pub(super) fn check_floor(timing: &TimingReport, bound: Option<&HardBound>) -> O
     let measured = timing.median_us;
     let reason = match bound {
         Some(bound) if work >= launch => {
-            format!("{measured:.2} us measured, but this device needs {work:.2} us for the {}", bound.what)
+            format!(
+                "{measured:.2} us measured, but this device needs {work:.2} us for the {}",
+                bound.what
+            )
         }
         _ => format!("{measured:.2} us measured, but an empty launch takes {launch:.2} us on this device"),
     };

@@ -11,16 +11,16 @@ const MARK: u8 = 0;
 /// How long to wait for the mark.
 const DRAIN: Duration = Duration::from_millis(200);
 /// Bytes of output kept per job; a kernel may print from every thread.
-pub const MAX_LOG_BYTES: usize = 64 << 10;
+pub(super) const MAX_LOG_BYTES: usize = 64 << 10;
 
 /// The caught standard output.
-pub struct Caught {
+pub(super) struct Caught {
     marks: Receiver<()>,
 }
 
 /// Takes standard output away from everyone else: returns the real one for messages, and hands all that is written to file
 /// descriptor 1 from now on to `sink`, in pieces.
-pub fn catch(sink: impl FnMut(String) + Send + 'static) -> io::Result<(OwnedFd, Caught)> {
+pub(super) fn catch(sink: impl FnMut(String) + Send + 'static) -> io::Result<(OwnedFd, Caught)> {
     let real = io::stdout().as_fd().try_clone_to_owned()?;
     let (reader, writer) = io::pipe()?;
     rustix::stdio::dup2_stdout(&writer)?;
@@ -48,7 +48,7 @@ fn forward(mut reader: impl Read, mut sink: impl FnMut(String), mark: &SyncSende
 
 impl Caught {
     /// Waits until what was written so far has reached the sink.
-    pub fn drain(&self) {
+    pub(super) fn drain(&self) {
         while self.marks.try_recv().is_ok() {}
         let mut out = io::stdout().lock();
         if out.write_all(&[MARK]).and_then(|()| out.flush()).is_ok() {

@@ -1,32 +1,29 @@
-//! The lists made from what the caller found: devices and themes.
+//! The lists of what is on this machine: devices and themes.
 
 use serde_json::json;
 
 use super::Listing;
 use crate::cli::table::{Align, Table};
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::{self, DeviceKind};
+use crate::tui::theme;
 use crate::units;
 
-/// A theme as it is listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Theme {
-    pub name: String,
-    /// The file, unless it is built in.
-    pub file: Option<std::path::PathBuf>,
-    /// What is wrong with it, if anything.
-    pub problem: Option<String>,
+pub(super) fn devices() -> Listing {
+    let (found, reason) = device::enumerate();
+    device_list(&found, reason)
 }
 
-pub(super) fn devices(devices: &[DeviceInfo]) -> Listing {
+/// `reason` says why there is no CUDA device, where there is none.
+fn device_list(found: &[device::Listing], reason: Option<String>) -> Listing {
     let mut table = Table::new([
         ("DEVICE", Align::Left),
         ("NAME", Align::Left),
-        ("KIND", Align::Left),
         ("PROFILE", Align::Left),
         ("MEMORY", Align::Right),
+        ("NOTE", Align::Left),
     ]);
     let mut rows = Vec::new();
-    for device in devices {
+    for device in found {
         let kind = match device.kind {
             DeviceKind::Cuda => "cuda",
             DeviceKind::Emulator => "emulator",
@@ -35,9 +32,9 @@ pub(super) fn devices(devices: &[DeviceInfo]) -> Listing {
         table.row([
             device.id.clone(),
             device.name.clone(),
-            kind.to_owned(),
             device.profile.clone(),
             units::bytes(device.memory_bytes as f64),
+            device.note.clone(),
         ]);
         rows.push(json!({
             "id": device.id,
@@ -45,27 +42,32 @@ pub(super) fn devices(devices: &[DeviceInfo]) -> Listing {
             "kind": kind,
             "profile": device.profile,
             "memory_bytes": device.memory_bytes,
+            "note": device.note,
         }));
     }
+    let why = |reason| format!("No CUDA device: {reason}. `ridgepoint doctor` says what to do.");
     Listing {
         name: "devices",
         rows,
         table,
-        notes: Vec::new(),
+        notes: reason.map(why).into_iter().collect(),
     }
 }
 
-pub(super) fn themes(themes: &[Theme]) -> Listing {
-    let mut table = Table::new([("THEME", Align::Left), ("WHERE", Align::Left), ("STATUS", Align::Left)]);
+pub(super) fn themes() -> Listing {
+    let folder = theme::user_folder();
+    let mut table = Table::new([("THEME", Align::Left), ("STATUS", Align::Left)]);
     let mut rows = Vec::new();
-    for theme in themes {
-        let file = theme.file.as_ref().map(|file| file.display().to_string());
-        table.row([
-            theme.name.clone(),
-            file.clone().unwrap_or_else(|| "built in".to_owned()),
-            theme.problem.clone().unwrap_or_else(|| "ok".to_owned()),
-        ]);
-        rows.push(json!({"name": theme.name, "file": file, "problem": theme.problem}));
+    for name in theme::names(folder.as_deref()) {
+        let (_, warnings) = theme::by_name(&name, folder.as_deref());
+        let problems: Vec<String> = warnings.into_iter().map(|warning| warning.message).collect();
+        let status = if problems.is_empty() {
+            "ok".to_owned()
+        } else {
+            problems.join("; ")
+        };
+        table.row([name.clone(), status]);
+        rows.push(json!({"name": name, "problems": problems}));
     }
     Listing {
         name: "themes",
@@ -80,17 +82,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn themes_show_what_is_wrong() {
-        let theme = Theme {
-            name: "mine".to_owned(),
-            file: Some("mine.toml".into()),
-            problem: Some("no colour `text`".to_owned()),
+    fn a_machine_without_a_gpu_says_why() {
+        let device = device::Listing {
+            id: "emulator:h200".to_owned(),
+            name: "PTX emulator".to_owned(),
+            kind: DeviceKind::Emulator,
+            profile: "h200".to_owned(),
+            memory_bytes: 2_000_000_000,
+            note: "no times".to_owned(),
         };
-        let listing = themes(&[theme]);
-        assert_eq!(
-            listing.table.render(),
-            "THEME  WHERE      STATUS\nmine   mine.toml  no colour `text`"
+        let listing = device_list(&[device], Some("no driver".to_owned()));
+        let text = listing.text();
+        assert!(
+            text.contains("emulator:h200  PTX emulator  h200     2.00 GB  no times"),
+            "{text}"
         );
-        assert_eq!(listing.rows[0]["problem"], "no colour `text`");
+        assert!(
+            text.ends_with("No CUDA device: no driver. `ridgepoint doctor` says what to do."),
+            "{text}"
+        );
+        assert_eq!(listing.rows[0]["kind"], "emulator");
+    }
+
+    #[test]
+    fn the_built_in_themes_are_listed() {
+        let names: Vec<_> = themes().rows.iter().map(|row| row["name"].clone()).collect();
+        assert!(
+            names.contains(&json!("dark")) && names.contains(&json!("light")),
+            "{names:?}"
+        );
     }
 }
