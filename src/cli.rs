@@ -19,8 +19,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
 use crate::toolchain::Toolchain;
+use args::{Cli, Command};
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.
@@ -48,7 +48,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Some(Command::Watch(args)) => watch::run(args, problems),
         Some(Command::History(args)) => history::run(args),
         Some(Command::Toolchain(command)) => toolchain::run(command),
-        Some(Command::Doctor(args)) => doctor::run(args, &[]),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
         None | Some(_) => Exit::Environment,
     }

@@ -169,7 +169,11 @@ mod tests {
     fn every_command_is_listed_once_and_explained() {
         for (index, spec) in COMMANDS.iter().enumerate() {
             assert!(!spec.name.is_empty() && !spec.doc.is_empty() && !spec.scopes.is_empty());
-            assert!(!COMMANDS[..index].iter().any(|other| other.command == spec.command), "{}", spec.name);
+            assert!(
+                !COMMANDS[..index].iter().any(|other| other.command == spec.command),
+                "{}",
+                spec.name
+            );
         }
     }
 

@@ -40,7 +40,11 @@ fn titled(name: PaneName, title: &str, alone: bool) -> String {
     if !alone {
         return title.to_owned();
     }
-    let others: Vec<&str> = PaneName::ALL.into_iter().filter(|pane| *pane != name).map(PaneName::title).collect();
+    let others: Vec<&str> = PaneName::ALL
+        .into_iter()
+        .filter(|pane| *pane != name)
+        .map(PaneName::title)
+        .collect();
     format!("{title} ‹tab› {}", others.join(" · "))
 }
 
@@ -58,7 +62,9 @@ fn code(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: 
             Row::new(),
             Row::new().muted("no kernel is open"),
             Row::new(),
-            Row::new().add(Slot::Accent, "1").muted("  shows the operators, enter opens one here"),
+            Row::new()
+                .add(Slot::Accent, "1")
+                .muted("  shows the operators, enter opens one here"),
         ];
         return print(frame, inset(inner), &rows, theme);
     };
@@ -95,7 +101,11 @@ fn code(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: 
 fn foot(model: &Model) -> String {
     let bench = &model.bench;
     let (row, column) = bench.editor.cursor();
-    if let Some(diagnostic) = bench.diagnostics().into_iter().find(|diagnostic| diagnostic.line == row + 1) {
+    if let Some(diagnostic) = bench
+        .diagnostics()
+        .into_iter()
+        .find(|diagnostic| diagnostic.line == row + 1)
+    {
         return format!("{}: {}", diagnostic.line, diagnostic.message);
     }
     let language = match bench.editor.language() {
@@ -114,19 +124,33 @@ fn foot(model: &Model) -> String {
     };
     let watching = if bench.run_on_save { " · runs on save" } else { "" };
     let lines = bench.editor.lines().len();
-    format!("{language} · {lines} lines · ln {} col {} · {state}{watching}", row + 1, column + 1)
+    format!(
+        "{language} · {lines} lines · ln {} col {} · {state}{watching}",
+        row + 1,
+        column + 1
+    )
 }
 
 fn verdict_pane(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let shape = model.bench.current_shape();
-    let about = shape.map_or_else(String::new, |shape| escape::line(&format!("{} · {}", shape.id, shape.params)));
-    let title = titled(PaneName::Verdict, "Verdict", alone && model.size.0 < layout::TWO_COLUMNS);
+    let about = shape.map_or_else(String::new, |shape| {
+        escape::line(&format!("{} · {}", shape.id, shape.params))
+    });
+    let title = titled(
+        PaneName::Verdict,
+        "Verdict",
+        alone && model.size.0 < layout::TWO_COLUMNS,
+    );
     let focused = model.bench.pane == PaneName::Verdict;
     let rows = verdict::lines(model, usize::from(area.width.saturating_sub(4)));
     let room = usize::from(area.height.saturating_sub(2));
     let top = model.bench.scroll.min(rows.len().saturating_sub(room));
     let more = rows.len().saturating_sub(top + room);
-    let foot = if more > 0 { format!("{more} more lines ↓") } else { String::new() };
+    let foot = if more > 0 {
+        format!("{more} more lines ↓")
+    } else {
+        String::new()
+    };
     let inner = Pane {
         title: &title,
         about: &about,
@@ -143,7 +167,9 @@ fn samples(frame: &mut Frame<'_>, inner: Rect, rows: usize, model: &Model, theme
     const LEAST: u16 = 8;
     const MOST: u16 = 14;
     let used = rows as u16 + 1;
-    let Some(timing) = model.bench.current_report().and_then(|report| report.timing.as_ref()) else { return };
+    let Some(timing) = model.bench.current_report().and_then(|report| report.timing.as_ref()) else {
+        return;
+    };
     if timing.all_us.is_empty() || model.run.is_some() || inner.height < used + LEAST {
         return;
     }
@@ -158,7 +184,11 @@ fn samples(frame: &mut Frame<'_>, inner: Rect, rows: usize, model: &Model, theme
 
 fn roofline(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let chart = charts::roofline(model);
-    let title = titled(PaneName::Roofline, "Roofline", alone && model.size.0 < layout::TWO_COLUMNS);
+    let title = titled(
+        PaneName::Roofline,
+        "Roofline",
+        alone && model.size.0 < layout::TWO_COLUMNS,
+    );
     let about = chart.as_ref().map(axes).unwrap_or_default();
     let inner = Pane {
         title: &title,
@@ -175,8 +205,16 @@ fn roofline(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alo
 
 fn history(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let chart = charts::versions(model);
-    let title = titled(PaneName::History, "History", alone && model.size.0 < layout::TWO_COLUMNS);
-    let about = if chart.y.title.is_empty() { "by version" } else { "speedup over the first" };
+    let title = titled(
+        PaneName::History,
+        "History",
+        alone && model.size.0 < layout::TWO_COLUMNS,
+    );
+    let about = if chart.y.title.is_empty() {
+        "by version"
+    } else {
+        "speedup over the first"
+    };
     let inner = Pane {
         title: &title,
         about,
@@ -185,7 +223,11 @@ fn history(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alon
     }
     .draw(frame, area, theme);
     if chart.points.is_empty() {
-        let note = if model.history.iterations.is_none() { "loading …" } else { "no version has run this shape yet" };
+        let note = if model.history.iterations.is_none() {
+            "loading …"
+        } else {
+            "no version has run this shape yet"
+        };
         return print(frame, inset(inner), &[Row::new().muted(note)], theme);
     }
     frame.render_widget(ChartView { chart: &chart, theme }, inset(inner));

@@ -12,8 +12,12 @@ pub fn roofline(model: &Model) -> Option<Chart> {
     let operator = model.current_operator()?;
     let roofs = model.roofs()?;
     let selected = model.bench.current_shape().map(|shape| shape.id.as_str());
-    let used: Vec<&str> =
-        operator.cost.flops.iter().map(|(path, _)| crate::tui::model::catalogue::path_name(*path)).collect();
+    let used: Vec<&str> = operator
+        .cost
+        .flops
+        .iter()
+        .map(|(path, _)| crate::tui::model::catalogue::path_name(*path))
+        .collect();
     let ceilings = roofs
         .peaks
         .iter()
@@ -31,8 +35,12 @@ pub fn roofline(model: &Model) -> Option<Chart> {
             let place = roofs.place(operator, shape)?;
             let report = model.bench.reports.get(&shape.id);
             let seen = model.seen.get(&operator.name).and_then(|seen| seen.get(&shape.id));
-            let measured = report.and_then(measured_us).or_else(|| seen.and_then(|seen| seen.median_us));
-            let class = report.map(|report| report.status).or_else(|| seen.map(|seen| seen.class));
+            let measured = report
+                .and_then(measured_us)
+                .or_else(|| seen.and_then(|seen| seen.median_us));
+            let class = report
+                .map(|report| report.status)
+                .or_else(|| seen.map(|seen| seen.class));
             Some(Place {
                 label: shape.id.clone(),
                 intensity: place.intensity,
@@ -54,13 +62,19 @@ pub fn roofline(model: &Model) -> Option<Chart> {
 
 /// The median of a report that was measured; modelled times have no place among them.
 fn measured_us(report: &ShapeReport) -> Option<f64> {
-    report.timing.as_ref().filter(|timing| timing.kind == TimingKind::Measured).map(|timing| timing.median_us)
+    report
+        .timing
+        .as_ref()
+        .filter(|timing| timing.kind == TimingKind::Measured)
+        .map(|timing| timing.median_us)
 }
 
 /// The roofline narrowed to where the points are.
 pub fn zoomed(mut chart: Chart) -> Chart {
     let narrow = |axis: &mut Axis, values: &mut dyn Iterator<Item = f64>| {
-        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
         if low.is_finite() && high > 0.0 {
             axis.min = (low / 3.0).max(axis.min);
             axis.max = (high * 3.0).min(axis.max);
@@ -73,7 +87,9 @@ pub fn zoomed(mut chart: Chart) -> Chart {
 
 /// The versions of the shape looked at.
 pub fn versions(model: &Model) -> Chart {
-    let Some(shape) = model.bench.current_shape() else { return history("", None, &[]) };
+    let Some(shape) = model.bench.current_shape() else {
+        return history("", None, &[]);
+    };
     let selected = model.history.selected().map(|iteration| iteration.version);
     let iterations: Vec<history::Iteration> = model
         .history
@@ -87,9 +103,14 @@ pub fn versions(model: &Model) -> Chart {
         })
         .collect();
     let mut chart = history("History", None, &iterations);
-    chart.x.ticks = iterations.iter().map(|iteration| (f64::from(iteration.number), format!("v{}", iteration.number))).collect();
+    chart.x.ticks = iterations
+        .iter()
+        .map(|iteration| (f64::from(iteration.number), format!("v{}", iteration.number)))
+        .collect();
     if chart.y.ticks.is_empty() && chart.y.scale == Scale::Linear {
-        chart.y.ticks = (0..=chart.y.max as u32).map(|times| (f64::from(times), format!("{times}x"))).collect();
+        chart.y.ticks = (0..=chart.y.max as u32)
+            .map(|times| (f64::from(times), format!("{times}x")))
+            .collect();
     }
     chart
 }

@@ -28,7 +28,8 @@ pub fn draw(frame: &mut Frame<'_>, body: Rect, model: &Model, theme: &Theme) {
         table(frame, table_area, model, theme);
         diff(frame, diff_area, model, theme);
     } else {
-        let [table_area, diff_area] = Layout::horizontal([Constraint::Percentage(52), Constraint::Min(0)]).areas(bottom);
+        let [table_area, diff_area] =
+            Layout::horizontal([Constraint::Percentage(52), Constraint::Min(0)]).areas(bottom);
         table(frame, table_area, model, theme);
         diff(frame, diff_area, model, theme);
     }
@@ -40,7 +41,11 @@ fn chart(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
         (Some(operator), Some(shape)) => format!("{} · shape {}", operator.name, shape.id),
         _ => "History".to_owned(),
     };
-    let about = if chart.y.title.is_empty() { "passed or failed, by version" } else { "speedup over the first version" };
+    let about = if chart.y.title.is_empty() {
+        "passed or failed, by version"
+    } else {
+        "speedup over the first version"
+    };
     let inner = Pane {
         title: &escape::line(&title),
         about,
@@ -75,7 +80,11 @@ fn table(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     .draw(frame, area, theme);
     let inner = inset(inner);
     let width = usize::from(inner.width);
-    let shape = model.bench.current_shape().map(|shape| shape.id.clone()).unwrap_or_default();
+    let shape = model
+        .bench
+        .current_shape()
+        .map(|shape| shape.id.clone())
+        .unwrap_or_default();
     let head = columns(&Cells::head(), width);
     print(frame, inner, &[head], theme);
     let room = usize::from(inner.height.saturating_sub(1));
@@ -119,7 +128,11 @@ impl Cells {
 
     fn of(all: &[Iteration], index: usize, shape: &str, marked: bool) -> Self {
         let iteration = &all[index];
-        let (mark, slot) = if iteration.status == Class::Passed { ("✔", Slot::Good) } else { ("✕", Slot::Bad) };
+        let (mark, slot) = if iteration.status == Class::Passed {
+            ("✔", Slot::Good)
+        } else {
+            ("✕", Slot::Bad)
+        };
         let now = measured(iteration, shape);
         let before = all[..index]
             .iter()
@@ -149,7 +162,10 @@ impl Cells {
 
 fn measured(iteration: &Iteration, shape: &str) -> Option<f64> {
     let report = iteration.shapes.iter().find(|report| report.id == shape)?;
-    let timing = report.timing.as_ref().filter(|timing| timing.kind == TimingKind::Measured)?;
+    let timing = report
+        .timing
+        .as_ref()
+        .filter(|timing| timing.kind == TimingKind::Measured)?;
     (report.status == Class::Passed).then_some(timing.median_us)
 }
 
@@ -173,15 +189,28 @@ fn columns(cells: &Cells, width: usize) -> Row {
 
 fn diff(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     let compared = model.history.compared();
-    let title = compared.map_or_else(|| "Difference".to_owned(), |(a, b)| format!("v{} → v{}", a.version, b.version));
-    let rows = compared.map_or_else(Vec::new, |(a, b)| diff_rows(&a.source, &b.source, usize::from(area.width.saturating_sub(4))));
+    let title = compared.map_or_else(
+        || "Difference".to_owned(),
+        |(a, b)| format!("v{} → v{}", a.version, b.version),
+    );
+    let rows = compared.map_or_else(Vec::new, |(a, b)| {
+        diff_rows(&a.source, &b.source, usize::from(area.width.saturating_sub(4)))
+    });
     let room = usize::from(area.height.saturating_sub(2));
     let top = model.history.scroll.min(rows.len().saturating_sub(room));
     let more = rows.len().saturating_sub(top + room);
-    let foot = if more > 0 { format!("{more} more lines · J") } else { String::new() };
+    let foot = if more > 0 {
+        format!("{more} more lines · J")
+    } else {
+        String::new()
+    };
     let inner = Pane {
         title: &title,
-        about: if model.history.marked.is_some() { "against the marked version" } else { "against the one before" },
+        about: if model.history.marked.is_some() {
+            "against the marked version"
+        } else {
+            "against the one before"
+        },
         foot: &foot,
         focused: false,
     }
@@ -209,7 +238,11 @@ pub fn diff_rows(old: &str, new: &str, width: usize) -> Vec<Row> {
                 ChangeTag::Equal => ("  ", Slot::Muted),
             };
             let text = escape::expand(change.value().trim_end_matches(['\n', '\r']), 4).into_owned();
-            rows.push(Row::new().add(slot, sign).add(slot, fit(&text, width.saturating_sub(2))));
+            rows.push(
+                Row::new()
+                    .add(slot, sign)
+                    .add(slot, fit(&text, width.saturating_sub(2))),
+            );
         }
     }
     rows

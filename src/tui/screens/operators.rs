@@ -40,7 +40,11 @@ pub fn draw(frame: &mut Frame<'_>, body: Rect, model: &Model, theme: &Theme) {
 
 fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, catalogue: &CatalogueData, theme: &Theme) {
     let state = &model.operators;
-    let about = if state.filter.is_empty() { state.sorting.name().to_owned() } else { format!("/{}", state.filter) };
+    let about = if state.filter.is_empty() {
+        state.sorting.name().to_owned()
+    } else {
+        format!("/{}", state.filter)
+    };
     let foot = format!("{} of {}", state.visible.len(), catalogue.operators.len());
     let inner = Pane {
         title: "Operators",
@@ -54,7 +58,9 @@ fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, catalogue: &CatalogueD
     let strip_width = if width > 46 { STRIP } else { 0 };
     let (rows, selected) = list_rows(model, catalogue, width, strip_width);
     let height = usize::from(inner.height);
-    let top = selected.saturating_sub(height.saturating_sub(2)).min(rows.len().saturating_sub(height));
+    let top = selected
+        .saturating_sub(height.saturating_sub(2))
+        .min(rows.len().saturating_sub(height));
     print(frame, inner, &rows[top..], theme);
     if !state.visible.is_empty() && selected - top < height {
         let place = Rect::new(inner.x - 1, inner.y + (selected - top) as u16, inner.width + 2, 1);
@@ -64,7 +70,11 @@ fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, catalogue: &CatalogueD
 
 /// The list's rows with headings of suites between, and the index of the selected one.
 fn list_rows(model: &Model, catalogue: &CatalogueData, width: usize, strip_width: usize) -> (Vec<Row>, usize) {
-    let heaviest = catalogue.operators.iter().map(|operator| operator.weight).fold(0.0, f64::max);
+    let heaviest = catalogue
+        .operators
+        .iter()
+        .map(|operator| operator.weight)
+        .fold(0.0, f64::max);
     let mut rows = Vec::new();
     let mut selected = 0;
     let mut suite = None;
@@ -85,18 +95,33 @@ fn list_rows(model: &Model, catalogue: &CatalogueData, width: usize, strip_width
     for broken in &catalogue.broken {
         let line = broken.line.map(|line| format!(":{line}")).unwrap_or_default();
         let text = format!("{}  {}{line}  {}", broken.name, broken.file.display(), broken.reason);
-        rows.extend(wrap(&escape::line(&text), width.saturating_sub(2)).into_iter().map(|line| Row::new().muted(format!("! {line}"))));
+        rows.extend(
+            wrap(&escape::line(&text), width.saturating_sub(2))
+                .into_iter()
+                .map(|line| Row::new().muted(format!("! {line}"))),
+        );
     }
     if model.operators.visible.is_empty() {
-        rows.push(Row::new().muted(if catalogue.operators.is_empty() { "no operators" } else { "nothing matches" }));
+        rows.push(Row::new().muted(if catalogue.operators.is_empty() {
+            "no operators"
+        } else {
+            "nothing matches"
+        }));
     }
     (rows, selected)
 }
 
 fn suite_heading(catalogue: &CatalogueData, suite: &str, width: usize) -> Row {
-    let count = catalogue.operators.iter().filter(|operator| operator.suite == suite).count();
+    let count = catalogue
+        .operators
+        .iter()
+        .filter(|operator| operator.suite == suite)
+        .count();
     let right = format!("{count} operators");
-    let left = Row::new().bold(Slot::Accent, fit(&escape::line(suite), width.saturating_sub(right.len() + 2)));
+    let left = Row::new().bold(
+        Slot::Accent,
+        fit(&escape::line(suite), width.saturating_sub(right.len() + 2)),
+    );
     left.to(width.saturating_sub(right.len())).muted(right)
 }
 
@@ -110,11 +135,15 @@ fn operator_row(model: &Model, operator: &Operator, heaviest: f64, width: usize,
     if strip_width > 0 {
         let seen = model.seen.get(&operator.name);
         let shapes = operator.shapes.iter().chain(&operator.twins);
-        let cells = strip(shapes.map(|shape| seen.and_then(|seen| seen.get(&shape.id))), strip_width);
+        let cells = strip(
+            shapes.map(|shape| seen.and_then(|seen| seen.get(&shape.id))),
+            strip_width,
+        );
         let used = cells.width();
         row = row.join(cells).text(" ".repeat(strip_width - used + 2));
     }
-    row.join(weight_bar(operator.weight / heaviest.max(f64::MIN_POSITIVE))).muted(format!("  {percent}"))
+    row.join(weight_bar(operator.weight / heaviest.max(f64::MIN_POSITIVE)))
+        .muted(format!("  {percent}"))
 }
 
 /// A bar with a resolution of an eighth of a cell.
@@ -153,14 +182,23 @@ fn heading(text: &str) -> Row {
 fn description(operator: &Operator, width: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     for line in operator.maths.lines() {
-        rows.extend(wrap(&escape::expand(line, 4), width).into_iter().map(|line| Row::new().text(line)));
+        rows.extend(
+            wrap(&escape::expand(line, 4), width)
+                .into_iter()
+                .map(|line| Row::new().text(line)),
+        );
     }
     if operator.reference.is_none() {
         rows.push(Row::new().add(Slot::Warning, "no reference yet: kernels cannot be verified"));
     }
     rows.push(Row::new());
     rows.push(heading("Tensors"));
-    let name_width = operator.tensors.iter().map(|tensor| tensor.name.len()).max().unwrap_or(0);
+    let name_width = operator
+        .tensors
+        .iter()
+        .map(|tensor| tensor.name.len())
+        .max()
+        .unwrap_or(0);
     for tensor in &operator.tensors {
         rows.push(tensor_row(tensor, name_width, width));
     }
@@ -170,7 +208,10 @@ fn description(operator: &Operator, width: usize) -> Vec<Row> {
         rows.push(heading("Contract"));
         for (tensor, contract) in contracts {
             let text = contract_text(&contract);
-            for (index, line) in wrap(&text, width.saturating_sub(name_width + 2)).into_iter().enumerate() {
+            for (index, line) in wrap(&text, width.saturating_sub(name_width + 2))
+                .into_iter()
+                .enumerate()
+            {
                 let name = if index == 0 { tensor.name.as_str() } else { "" };
                 rows.push(Row::new().muted(pad(name, name_width + 2)).text(line));
             }
@@ -181,10 +222,16 @@ fn description(operator: &Operator, width: usize) -> Vec<Row> {
 
 /// What counts as right for each output on the published inputs of the first shape.
 fn contracts(operator: &Operator) -> Vec<(&Tensor, Contract)> {
-    let Some(shape) = operator.shapes.iter().chain(&operator.twins).next() else { return Vec::new() };
+    let Some(shape) = operator.shapes.iter().chain(&operator.twins).next() else {
+        return Vec::new();
+    };
     let scope = operator.scope(shape);
     let of = |tensor: &Tensor| tensor.contract("published", &scope).ok().flatten();
-    operator.tensors.iter().filter_map(|tensor| Some((tensor, of(tensor)?))).collect()
+    operator
+        .tensors
+        .iter()
+        .filter_map(|tensor| Some((tensor, of(tensor)?)))
+        .collect()
 }
 
 fn tensor_row(tensor: &Tensor, name_width: usize, width: usize) -> Row {
@@ -199,7 +246,10 @@ fn tensor_row(tensor: &Tensor, name_width: usize, width: usize) -> Row {
     };
     let dims: Vec<&str> = tensor.dims.iter().map(crate::expr::Expr::text).collect();
     let dims = format!("[{}]", dims.join(", "));
-    let row = Row::new().text(pad(&tensor.name, name_width + 2)).muted(format!("{} ", pad(role, 3))).text(pad(&dtype, 8));
+    let row = Row::new()
+        .text(pad(&tensor.name, name_width + 2))
+        .muted(format!("{} ", pad(role, 3)))
+        .text(pad(&dtype, 8));
     let room = width.saturating_sub(row.width());
     row.muted(fit(&dims, room))
 }
@@ -218,13 +268,21 @@ fn contract_text(contract: &Contract) -> String {
             } else {
                 String::new()
             };
-            format!("|got − want| ≤ {} + {} |want|{share}; relative L2 < {}", three(*atol), three(*rtol), three(*rel_l2))
+            format!(
+                "|got − want| ≤ {} + {} |want|{share}; relative L2 < {}",
+                three(*atol),
+                three(*rtol),
+                three(*rel_l2)
+            )
         }
         Contract::Exact => "bit for bit".to_owned(),
         Contract::Codes {
             max_distance,
             allowed_share,
-        } => format!("codes at most {max_distance} apart, {} of them different", percent(*allowed_share)),
+        } => format!(
+            "codes at most {max_distance} apart, {} of them different",
+            percent(*allowed_share)
+        ),
     }
 }
 
@@ -237,16 +295,29 @@ fn shape_table(model: &Model, operator: &Operator, width: usize, height: usize) 
     let seen = model.seen.get(&operator.name).unwrap_or(&empty);
     let params_width = width.saturating_sub(id_width + 2 + 8 + 10 + 10 + 9);
     let wide = params_width >= 16;
-    let params_width = if wide { params_width } else { width.saturating_sub(id_width + 2 + 9) };
+    let params_width = if wide {
+        params_width
+    } else {
+        width.saturating_sub(id_width + 2 + 9)
+    };
     let about = roofs.map_or_else(String::new, |roofs| format!("  roofs of {}", roofs.profile));
     let mut rows = vec![heading("Shapes").muted(about)];
-    let mut head = Row::new().muted(pad("id", id_width + 2)).muted(pad("parameters", params_width));
+    let mut head = Row::new()
+        .muted(pad("id", id_width + 2))
+        .muted(pad("parameters", params_width));
     if wide {
-        head = head.muted(pad_left("bound", 8)).muted(pad_left("roof", 10)).muted(pad_left("best", 10));
+        head = head
+            .muted(pad_left("bound", 8))
+            .muted(pad_left("roof", 10))
+            .muted(pad_left("best", 10));
     }
     rows.push(head.muted(pad_left("seen", 9)));
     let room = height.saturating_sub(3);
-    let shown = if shapes.len() > room { room.saturating_sub(1) } else { shapes.len() };
+    let shown = if shapes.len() > room {
+        room.saturating_sub(1)
+    } else {
+        shapes.len()
+    };
     for shape in &shapes[..shown] {
         let mut row = Row::new()
             .text(pad(&shape.id, id_width + 2))
@@ -254,21 +325,34 @@ fn shape_table(model: &Model, operator: &Operator, width: usize, height: usize) 
         let known = seen.get(&shape.id);
         if wide {
             let place = roofs.and_then(|roofs| roofs.place(operator, shape));
-            let (bound, roof) = place.map_or(("–".to_owned(), "–".to_owned()), |place| (place.bound, time(place.t_sol_us)));
+            let (bound, roof) = place.map_or(("–".to_owned(), "–".to_owned()), |place| {
+                (place.bound, time(place.t_sol_us))
+            });
             let best = known.and_then(|seen| seen.median_us).map_or("–".to_owned(), time);
-            row = row.text(pad_left(&bound, 8)).text(pad_left(&roof, 10)).text(pad_left(&best, 10));
+            row = row
+                .text(pad_left(&bound, 8))
+                .text(pad_left(&roof, 10))
+                .text(pad_left(&best, 10));
         }
         rows.push(row.join(seen_cell(known)));
     }
     if shown < shapes.len() {
-        rows.push(Row::new().muted(format!("and {} more: 3 shows them all under the roof", shapes.len() - shown)));
+        rows.push(Row::new().muted(format!(
+            "and {} more: 3 shows them all under the roof",
+            shapes.len() - shown
+        )));
     }
     rows
 }
 
 /// `24752×1280`: the values alone, since the columns' names are the same for every shape.
 fn values(params: &crate::shape::Params) -> String {
-    params.0.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    params
+        .0
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn seen_cell(seen: Option<&Seen>) -> Row {

@@ -116,7 +116,13 @@ pub fn parse(file: &str, text: &str) -> (Theme, Vec<Warning>) {
     for message in unknown(&table) {
         warn(message);
     }
-    let text_of = |key: &str| table.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+    let text_of = |key: &str| {
+        table
+            .get(key)
+            .and_then(toml::Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     (Theme::new(text_of("name"), text_of("about"), rgb), warnings)
 }
 
@@ -177,7 +183,10 @@ mod tests {
                 }
             }
             let selected = contrast(theme.rgb(Slot::Text), theme.rgb(Slot::Selection));
-            assert!(selected >= READABLE, "{name}: text on selection has contrast {selected:.2}");
+            assert!(
+                selected >= READABLE,
+                "{name}: text on selection has contrast {selected:.2}"
+            );
         }
     }
 

@@ -7,7 +7,12 @@ use crate::tui::model::overlay::{Choice, moved};
 use crate::tui::model::{Iteration, Model};
 
 pub(super) fn loaded(model: &mut Model, operator: String, iterations: Vec<Iteration>) -> Vec<Effect> {
-    if model.bench.operator.as_ref().is_none_or(|current| current.name != operator) {
+    if model
+        .bench
+        .operator
+        .as_ref()
+        .is_none_or(|current| current.name != operator)
+    {
         return Vec::new();
     }
     let history = &mut model.history;

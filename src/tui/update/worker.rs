@@ -39,7 +39,12 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
     request.kernel_text = Some(text.to_string());
     request.operator = Some(operator.name.clone());
     if !all {
-        request.shapes = model.bench.current_shape().map(|shape| shape.id.clone()).into_iter().collect();
+        request.shapes = model
+            .bench
+            .current_shape()
+            .map(|shape| shape.id.clone())
+            .into_iter()
+            .collect();
     }
     model.jobs += 1;
     model.run = Some(RunState {
@@ -105,10 +110,20 @@ pub(super) fn message(model: &mut Model, message: FromWorker) -> Vec<Effect> {
 }
 
 fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
-    let Some(run) = model.run.as_mut().filter(|run| run.job == job) else { return Vec::new() };
+    let Some(run) = model.run.as_mut().filter(|run| run.job == job) else {
+        return Vec::new();
+    };
     run.take(&event);
-    let same_kernel = model.bench.kernel.as_ref().is_some_and(|kernel| kernel.name == run.kernel)
-        && model.bench.operator.as_ref().is_some_and(|operator| operator.name == run.operator);
+    let same_kernel = model
+        .bench
+        .kernel
+        .as_ref()
+        .is_some_and(|kernel| kernel.name == run.kernel)
+        && model
+            .bench
+            .operator
+            .as_ref()
+            .is_some_and(|operator| operator.name == run.operator);
     match event {
         RunEvent::ShapeFinished(report) => {
             let seen = model.seen.entry(run.operator.clone()).or_default();
@@ -141,7 +156,10 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
 
 /// After a failed run the shape looked at should be one that failed.
 fn show_failing_shape(model: &mut Model) {
-    let passed = model.bench.current_report().is_some_and(|report| report.status == Class::Passed);
+    let passed = model
+        .bench
+        .current_report()
+        .is_some_and(|report| report.status == Class::Passed);
     if passed && let Some(next) = model.bench.next_failing() {
         model.bench.shape = next;
     }

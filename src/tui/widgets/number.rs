@@ -89,7 +89,13 @@ pub fn percent(share: f64) -> String {
     if share > 0.0 && percent < 0.01 {
         return "< 0.01 %".to_owned();
     }
-    let decimals = if percent >= 99.95 || percent == 0.0 { 0 } else if percent >= 10.0 { 1 } else { 2 };
+    let decimals = if percent >= 99.95 || percent == 0.0 {
+        0
+    } else if percent >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{percent:.decimals$} %")
 }
 

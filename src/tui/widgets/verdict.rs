@@ -21,7 +21,10 @@ pub fn lines(model: &Model, width: usize) -> Vec<Row> {
         return stages::running(model, run, width);
     }
     if model.bench.kernel.is_none() {
-        return vec![Row::new(), Row::new().muted("no kernel is open: 1 shows the operators, enter opens one")];
+        return vec![
+            Row::new(),
+            Row::new().muted("no kernel is open: 1 shows the operators, enter opens one"),
+        ];
     }
     if let DeviceState::Unavailable { reason, next } = &model.device {
         return no_device(reason, next, width);
@@ -41,7 +44,11 @@ pub fn lines(model: &Model, width: usize) -> Vec<Row> {
 
 fn no_device(reason: &str, next: &[String], width: usize) -> Vec<Row> {
     let mut rows = vec![Row::new().bold(Slot::Bad, "✕ NO DEVICE")];
-    rows.extend(wrap(&escape::line(reason), width).into_iter().map(|line| Row::new().text(line)));
+    rows.extend(
+        wrap(&escape::line(reason), width)
+            .into_iter()
+            .map(|line| Row::new().text(line)),
+    );
     rows.extend(advice(next, width));
     rows
 }
@@ -77,16 +84,28 @@ fn not_run(model: &Model, width: usize) -> Vec<Row> {
 
 /// The class in capitals and what happened, the sentence going on under itself.
 fn sentence(class: Class, reason: &str, width: usize) -> Vec<Row> {
-    let (mark, slot) = if class == Class::Passed { ("✔", Slot::Good) } else { ("✕", Slot::Bad) };
+    let (mark, slot) = if class == Class::Passed {
+        ("✔", Slot::Good)
+    } else {
+        ("✕", Slot::Bad)
+    };
     let name = class.name().replace('_', " ").to_uppercase();
     let head = Row::new().bold(slot, format!("{mark} {name}"));
-    let reason = if reason.is_empty() { class.meaning().to_owned() } else { escape::line(reason) };
+    let reason = if reason.is_empty() {
+        class.meaning().to_owned()
+    } else {
+        escape::line(reason)
+    };
     let beside = width.saturating_sub(head.width() + 3);
     if reason.chars().count() <= beside {
         return vec![head.text(format!("   {reason}"))];
     }
     let mut rows = vec![head];
-    rows.extend(wrap(&reason, width.saturating_sub(2)).into_iter().map(|line| Row::new().text(format!("  {line}"))));
+    rows.extend(
+        wrap(&reason, width.saturating_sub(2))
+            .into_iter()
+            .map(|line| Row::new().text(format!("  {line}"))),
+    );
     rows
 }
 
@@ -106,7 +125,10 @@ fn advice(next: &[String], width: usize) -> Vec<Row> {
         if index == 0 {
             rows.push(Row::new());
         }
-        for (line, text) in wrap(&escape::line(text), width.saturating_sub(LEAD.len())).into_iter().enumerate() {
+        for (line, text) in wrap(&escape::line(text), width.saturating_sub(LEAD.len()))
+            .into_iter()
+            .enumerate()
+        {
             let lead = if index == 0 && line == 0 {
                 LEAD
             } else if line == 0 {
@@ -128,8 +150,13 @@ fn others(model: &Model, shape: &ShapeReport) -> Vec<Row> {
     }
     let passed = reports.values().filter(|report| report.status == Class::Passed).count();
     let slot = if passed == reports.len() { Slot::Good } else { Slot::Bad };
-    let mut row = Row::new().muted("shapes  ").add(slot, format!("{passed} of {} passed", reports.len()));
-    if let Some(next) = model.bench.next_failing().and_then(|index| model.bench.shapes().nth(index))
+    let mut row = Row::new()
+        .muted("shapes  ")
+        .add(slot, format!("{passed} of {} passed", reports.len()));
+    if let Some(next) = model
+        .bench
+        .next_failing()
+        .and_then(|index| model.bench.shapes().nth(index))
         && next.id != shape.id
         && let Some(report) = reports.get(&next.id)
     {

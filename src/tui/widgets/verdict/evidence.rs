@@ -33,9 +33,10 @@ pub(super) fn rows(evidence: &Evidence, width: usize) -> Vec<Row> {
             rows
         }
         Evidence::Output(output) => output_rows(output, width),
-        Evidence::Note { text } => {
-            wrap(&escape::line(text), width).into_iter().map(|line| Row::new().text(line)).collect()
-        }
+        Evidence::Note { text } => wrap(&escape::line(text), width)
+            .into_iter()
+            .map(|line| Row::new().text(line))
+            .collect(),
     }
 }
 
@@ -75,7 +76,11 @@ fn labelled(label: &str, text: &str, width: usize) -> Vec<Row> {
         .into_iter()
         .enumerate()
         .map(|(index, line)| {
-            let lead = if index == 0 { format!("{label}  ") } else { " ".repeat(indent) };
+            let lead = if index == 0 {
+                format!("{label}  ")
+            } else {
+                " ".repeat(indent)
+            };
             Row::new().muted(lead).text(line)
         })
         .collect()
@@ -102,7 +107,9 @@ fn access(evidence: &Evidence, width: usize) -> Vec<Row> {
     };
     let mut rows = vec![place(at.as_ref()).text(format!("{access}, {space} memory"))];
     if let (Some(buffer), Some(offset)) = (buffer, offset) {
-        let size = size.map(|size| format!(", which is {} bytes long", grouped(size))).unwrap_or_default();
+        let size = size
+            .map(|size| format!(", which is {} bytes long", grouped(size)))
+            .unwrap_or_default();
         let sign = if *offset < 0 { "−" } else { "" };
         let text = format!("byte {sign}{} of `{buffer}`{size}", grouped(offset.unsigned_abs()));
         rows.extend(labelled("where", &text, width));
@@ -147,30 +154,52 @@ fn output_numbers(output: &OutputEvidence, width: usize) -> Vec<Row> {
         width.saturating_sub(output.output.len()),
     ))];
     let share = output.mismatches as f64 / output.elements.max(1) as f64;
-    rows.extend(labelled("wrong", &format!("{} ({})", grouped(output.mismatches), percent(share)), width));
+    rows.extend(labelled(
+        "wrong",
+        &format!("{} ({})", grouped(output.mismatches), percent(share)),
+        width,
+    ));
     if let Some(pattern) = &output.pattern {
-        rows.extend(wrap(&escape::line(pattern), width).into_iter().map(|line| Row::new().add(Slot::Warning, line)));
+        rows.extend(
+            wrap(&escape::line(pattern), width)
+                .into_iter()
+                .map(|line| Row::new().add(Slot::Warning, line)),
+        );
     }
     if output.unwritten > 0 {
         let text = format!("{} never written: the poison is still there", grouped(output.unwritten));
         rows.extend(wrap(&text, width).into_iter().map(|line| Row::new().text(line)));
     }
     if output.nan + output.inf > 0 {
-        rows.extend(labelled("NaN", &format!("{}   inf {}", grouped(output.nan), grouped(output.inf)), width));
+        rows.extend(labelled(
+            "NaN",
+            &format!("{}   inf {}", grouped(output.nan), grouped(output.inf)),
+            width,
+        ));
     }
     for (label, element) in [("first", &output.first), ("worst", &output.worst)] {
         if let Some(element) = element {
             rows.extend(labelled(label, &element_text(element), width));
         }
     }
-    let errors = format!("abs {}  rel {}  L2 {}", three(output.max_abs), three(output.max_rel), three(output.rel_l2));
+    let errors = format!(
+        "abs {}  rel {}  L2 {}",
+        three(output.max_abs),
+        three(output.max_rel),
+        three(output.rel_l2)
+    );
     rows.extend(labelled("error", &errors, width));
     rows
 }
 
 fn element_text(element: &ElementEvidence) -> String {
     let index: Vec<String> = element.index.iter().map(ToString::to_string).collect();
-    format!("[{}]  want {}  got {}", index.join(", "), three(element.expected), three(element.got))
+    format!(
+        "[{}]  want {}  got {}",
+        index.join(", "),
+        three(element.expected),
+        three(element.got)
+    )
 }
 
 /// The mismatch map as rows of shades; a cell stands for the worst of what it covers, so that nothing wrong vanishes.

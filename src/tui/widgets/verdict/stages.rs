@@ -27,7 +27,11 @@ fn add(row: Row, stage: Stage, detail: &str, state: StageState) -> Row {
     let (mark, slot) = mark(state);
     let gap = if row.width() == 0 { "" } else { "   " };
     let row = row.muted(format!("{gap}{} ", stage.name()));
-    let row = if detail.is_empty() { row } else { row.text(format!("{detail} ")) };
+    let row = if detail.is_empty() {
+        row
+    } else {
+        row.text(format!("{detail} "))
+    };
     row.add(slot, mark)
 }
 
@@ -70,7 +74,11 @@ pub(super) fn finished(shape: &ShapeReport) -> Row {
             _ if stage == Stage::Time && shape.timing.is_none() => StageState::Skipped,
             _ => StageState::Passed,
         };
-        let detail = if state == StageState::Passed { detail } else { String::new() };
+        let detail = if state == StageState::Passed {
+            detail
+        } else {
+            String::new()
+        };
         row = add(row, stage, &detail, state);
     }
     row
@@ -115,7 +123,11 @@ pub(super) fn running(model: &Model, run: &RunState, width: usize) -> Vec<Row> {
         head = head.text(format!("  shape {shape}"));
     }
     if run.shapes.len() > 1 {
-        head = head.muted(format!("  {} of {}", (run.finished + 1).min(run.shapes.len()), run.shapes.len()));
+        head = head.muted(format!(
+            "  {} of {}",
+            (run.finished + 1).min(run.shapes.len()),
+            run.shapes.len()
+        ));
     }
     head = head.muted(format!("  {:.1} s", elapsed as f64 / 1e3));
     let mut stages = Row::new();
