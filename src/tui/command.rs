@@ -21,6 +21,7 @@ pub enum Command {
     PickTheme,
     StopRun,
     Redraw,
+    Mouse,
     // Moving in lists and texts
     Up,
     Down,

@@ -3,7 +3,7 @@
 
 mod highlight;
 
-pub use highlight::{Highlight, Syntaxes};
+pub use highlight::{Highlight, Run, Syntaxes};
 
 use std::sync::Arc;
 

@@ -7,6 +7,8 @@ mod overlay;
 mod roofline;
 mod worker;
 
+pub use bench::language_of;
+
 use std::sync::Arc;
 
 use super::command::{self, Command, Key};
@@ -128,6 +130,10 @@ pub fn run_command(model: &mut Model, command: Command) -> Vec<Effect> {
         Command::ShowBench => model.screen = Screen::Bench,
         Command::ShowRoofline => model.screen = Screen::Roofline,
         Command::ShowHistory => model.screen = Screen::History,
+        Command::Mouse => {
+            model.mouse = !model.mouse;
+            return vec![Effect::Mouse(model.mouse)];
+        }
         Command::PickTheme => return vec![Effect::ListThemes],
         Command::StopRun => return worker::stop(model),
         Command::OpenOperator | Command::Filter | Command::Sort => return operators::run_command(model, command),

@@ -3,28 +3,29 @@
 use crate::measure::report::{ShapeReport, TimingKind};
 use crate::plot::roofline::{Ceiling, Place, Roofline};
 use crate::plot::{Axis, Chart, Mark, Scale, Tone, history};
-use crate::tui::model::Model;
-use crate::tui::widgets::number::flop_rate;
+use crate::problem::Path;
+use crate::tui::model::{self, Model};
+use crate::units::flop_rate;
 use crate::verdict::Class;
 
 /// The roofline of the operator that is open; `None` while it or the device is not known.
 pub fn roofline(model: &Model) -> Option<Chart> {
     let operator = model.current_operator()?;
-    let roofs = model.roofs()?;
+    let machine = model.machine()?;
     let selected = model.bench.current_shape().map(|shape| shape.id.as_str());
-    let used: Vec<&str> = operator
+    let mut used: Vec<Path> = operator
         .cost
         .flops
         .iter()
-        .map(|(path, _)| crate::tui::model::catalogue::path_name(*path))
+        .filter_map(|(path, _)| Some(machine.peak(*path)?.0))
         .collect();
-    let ceilings = roofs
-        .peaks
-        .iter()
-        .filter(|(name, _)| used.is_empty() || used.contains(&name.as_str()))
-        .map(|(name, peak)| Ceiling {
-            label: format!("{name} {}", flop_rate(*peak)),
-            peak: *peak,
+    used.dedup();
+    let ceilings = used
+        .into_iter()
+        .filter_map(|path| machine.peak(path))
+        .map(|(path, peak)| Ceiling {
+            label: format!("{path} {}", flop_rate(peak)),
+            peak,
             measured: false,
         })
         .collect();
@@ -32,7 +33,7 @@ pub fn roofline(model: &Model) -> Option<Chart> {
         .bench
         .shapes()
         .filter_map(|shape| {
-            let place = roofs.place(operator, shape)?;
+            let place = model::place(machine, operator, shape)?;
             let report = model.bench.reports.get(&shape.id);
             let seen = model.seen.get(&operator.name).and_then(|seen| seen.get(&shape.id));
             let measured = report
@@ -52,7 +53,7 @@ pub fn roofline(model: &Model) -> Option<Chart> {
         .collect();
     let described = Roofline {
         title: operator.name.clone(),
-        bandwidth: roofs.bandwidth,
+        bandwidth: machine.bandwidth,
         measured_bandwidth: None,
         ceilings,
         places,

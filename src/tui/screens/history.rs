@@ -10,10 +10,10 @@ use crate::tui::escape;
 use crate::tui::model::{Iteration, Model};
 use crate::tui::theme::{Slot, Theme};
 use crate::tui::widgets::chart::ChartView;
-use crate::tui::widgets::number::time;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::text::{fit, pad, pad_left};
+use crate::units::{ratio, time_us};
 use crate::verdict::Class;
 
 /// Lines shown around a change.
@@ -140,7 +140,7 @@ impl Cells {
             .filter(|other| other.device == iteration.device)
             .find_map(|other| measured(other, shape));
         let previous = match (now, before) {
-            (Some(now), Some(before)) => format!("{:.2}x", before / now),
+            (Some(now), Some(before)) => ratio(before / now),
             _ => "–".to_owned(),
         };
         let note = if iteration.note.is_empty() && iteration.status != Class::Passed {
@@ -151,7 +151,7 @@ impl Cells {
         Self {
             version: format!("{}v{}", if marked { "◆ " } else { "" }, iteration.version),
             verdict: (slot, format!("{mark} {}", iteration.status.name().replace('_', " "))),
-            time: now.map_or("–".to_owned(), time),
+            time: now.map_or("–".to_owned(), time_us),
             previous,
             author: escape::line(&iteration.author),
             note: escape::line(note),

@@ -8,13 +8,13 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use super::{inset, print};
 use crate::problem::{Contract, Operator, Role, Tensor, TensorType};
 use crate::tui::escape;
-use crate::tui::model::{CatalogueData, Model, Seen};
+use crate::tui::model::{CatalogueData, Model, Seen, place};
 use crate::tui::theme::{Slot, Theme};
-use crate::tui::widgets::number::{percent, three, time};
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::strip::strip;
 use crate::tui::widgets::text::{fit, pad, pad_left, wrap};
+use crate::units::{percent, significant, time_us};
 use crate::verdict::Class;
 
 /// Cells of a weight bar.
@@ -264,15 +264,19 @@ fn contract_text(contract: &Contract) -> String {
             rel_l2,
         } => {
             let share = if *allowed_share > 0.0 {
-                format!(" for all but {}, never over {}x", percent(*allowed_share), three(*cap))
+                format!(
+                    " for all but {}, never over {}x",
+                    percent(*allowed_share),
+                    significant(*cap)
+                )
             } else {
                 String::new()
             };
             format!(
                 "|got − want| ≤ {} + {} |want|{share}; relative L2 < {}",
-                three(*atol),
-                three(*rtol),
-                three(*rel_l2)
+                significant(*atol),
+                significant(*rtol),
+                significant(*rel_l2)
             )
         }
         Contract::Exact => "bit for bit".to_owned(),
@@ -290,7 +294,7 @@ fn contract_text(contract: &Contract) -> String {
 fn shape_table(model: &Model, operator: &Operator, width: usize, height: usize) -> Vec<Row> {
     let shapes: Vec<_> = operator.shapes.iter().chain(&operator.twins).collect();
     let id_width = shapes.iter().map(|shape| shape.id.len()).max().unwrap_or(0).max(2);
-    let roofs = model.roofs();
+    let machine = model.machine();
     let empty = BTreeMap::new();
     let seen = model.seen.get(&operator.name).unwrap_or(&empty);
     let params_width = width.saturating_sub(id_width + 2 + 8 + 10 + 10 + 9);
@@ -300,7 +304,7 @@ fn shape_table(model: &Model, operator: &Operator, width: usize, height: usize) 
     } else {
         width.saturating_sub(id_width + 2 + 9)
     };
-    let about = roofs.map_or_else(String::new, |roofs| format!("  roofs of {}", roofs.profile));
+    let about = machine.map_or_else(String::new, |machine| format!("  roofs of {}", machine.name));
     let mut rows = vec![heading("Shapes").muted(about)];
     let mut head = Row::new()
         .muted(pad("id", id_width + 2))
@@ -324,11 +328,11 @@ fn shape_table(model: &Model, operator: &Operator, width: usize, height: usize) 
             .muted(pad(&escape::line(&values(&shape.params)), params_width));
         let known = seen.get(&shape.id);
         if wide {
-            let place = roofs.and_then(|roofs| roofs.place(operator, shape));
+            let place = machine.and_then(|machine| place(machine, operator, shape));
             let (bound, roof) = place.map_or(("–".to_owned(), "–".to_owned()), |place| {
-                (place.bound, time(place.t_sol_us))
+                (place.bound.name().to_owned(), time_us(place.t_sol_us))
             });
-            let best = known.and_then(|seen| seen.median_us).map_or("–".to_owned(), time);
+            let best = known.and_then(|seen| seen.median_us).map_or("–".to_owned(), time_us);
             row = row
                 .text(pad_left(&bound, 8))
                 .text(pad_left(&roof, 10))

@@ -90,11 +90,13 @@ pub(super) fn message(model: &mut Model, message: FromWorker) -> Vec<Effect> {
     match message {
         FromWorker::Ready { device } => {
             let first = model.device.info().is_none_or(|known| known.id != device.id);
+            let profile = device.profile.clone();
             model.device = DeviceState::Ready(Box::new(device));
-            if first {
-                super::bench::choose_affordable_shape(model);
+            if !first {
+                return Vec::new();
             }
-            Vec::new()
+            super::bench::choose_affordable_shape(model);
+            vec![Effect::LoadSeen { profile }]
         }
         FromWorker::Unavailable { verdict } => {
             model.run = None;

@@ -8,7 +8,7 @@ use super::row::Row;
 use super::text::wrap;
 use crate::measure::report::ShapeReport;
 use crate::tui::escape;
-use crate::tui::model::{DeviceState, Model};
+use crate::tui::model::{DeviceState, Model, place};
 use crate::tui::theme::Slot;
 use crate::verdict::{Class, Evidence};
 pub use evidence::map_rows;
@@ -38,7 +38,7 @@ pub fn lines(model: &Model, width: usize) -> Vec<Row> {
             rows.extend(advice(&report.next, width));
             rows
         }
-        _ => not_run(model, width),
+        _ => not_run(model),
     }
 }
 
@@ -70,14 +70,14 @@ fn of_shape(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row> {
     rows
 }
 
-fn not_run(model: &Model, width: usize) -> Vec<Row> {
+fn not_run(model: &Model) -> Vec<Row> {
     let mut rows = vec![Row::new().muted("not run yet · r runs this shape, R all that the device can afford")];
-    if let (Some(operator), Some(shape), Some(roofs)) =
-        (&model.bench.operator, model.bench.current_shape(), model.roofs())
-        && let Some(place) = roofs.place(operator, shape)
+    if let (Some(operator), Some(shape), Some(machine)) =
+        (&model.bench.operator, model.bench.current_shape(), model.machine())
+        && let Some(roof) = place(machine, operator, shape)
     {
         rows.push(Row::new());
-        rows.extend(numbers::place(&place, &roofs.profile, width));
+        rows.extend(numbers::place(&roof, &machine.name));
     }
     rows
 }

@@ -2,9 +2,9 @@
 
 use crate::tui::escape;
 use crate::tui::theme::Slot;
-use crate::tui::widgets::number::{grouped, percent, three};
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::text::{fit, wrap};
+use crate::units::{count, percent, significant};
 use crate::verdict::{ElementEvidence, Evidence, Location, OutputEvidence, Severity};
 
 /// The picture is never larger than this, columns and rows.
@@ -108,10 +108,10 @@ fn access(evidence: &Evidence, width: usize) -> Vec<Row> {
     let mut rows = vec![place(at.as_ref()).text(format!("{access}, {space} memory"))];
     if let (Some(buffer), Some(offset)) = (buffer, offset) {
         let size = size
-            .map(|size| format!(", which is {} bytes long", grouped(size)))
+            .map(|size| format!(", which is {} bytes long", count(size)))
             .unwrap_or_default();
         let sign = if *offset < 0 { "−" } else { "" };
-        let text = format!("byte {sign}{} of `{buffer}`{size}", grouped(offset.unsigned_abs()));
+        let text = format!("byte {sign}{} of `{buffer}`{size}", count(offset.unsigned_abs()));
         rows.extend(labelled("where", &text, width));
     }
     let who = match (thread, cta) {
@@ -156,7 +156,7 @@ fn output_numbers(output: &OutputEvidence, width: usize) -> Vec<Row> {
     let share = output.mismatches as f64 / output.elements.max(1) as f64;
     rows.extend(labelled(
         "wrong",
-        &format!("{} ({})", grouped(output.mismatches), percent(share)),
+        &format!("{} ({})", count(output.mismatches), percent(share)),
         width,
     ));
     if let Some(pattern) = &output.pattern {
@@ -167,13 +167,13 @@ fn output_numbers(output: &OutputEvidence, width: usize) -> Vec<Row> {
         );
     }
     if output.unwritten > 0 {
-        let text = format!("{} never written: the poison is still there", grouped(output.unwritten));
+        let text = format!("{} never written: the poison is still there", count(output.unwritten));
         rows.extend(wrap(&text, width).into_iter().map(|line| Row::new().text(line)));
     }
     if output.nan + output.inf > 0 {
         rows.extend(labelled(
             "NaN",
-            &format!("{}   inf {}", grouped(output.nan), grouped(output.inf)),
+            &format!("{}   inf {}", count(output.nan), count(output.inf)),
             width,
         ));
     }
@@ -184,9 +184,9 @@ fn output_numbers(output: &OutputEvidence, width: usize) -> Vec<Row> {
     }
     let errors = format!(
         "abs {}  rel {}  L2 {}",
-        three(output.max_abs),
-        three(output.max_rel),
-        three(output.rel_l2)
+        significant(output.max_abs),
+        significant(output.max_rel),
+        significant(output.rel_l2)
     );
     rows.extend(labelled("error", &errors, width));
     rows
@@ -197,8 +197,8 @@ fn element_text(element: &ElementEvidence) -> String {
     format!(
         "[{}]  want {}  got {}",
         index.join(", "),
-        three(element.expected),
-        three(element.got)
+        significant(element.expected),
+        significant(element.got)
     )
 }
 

@@ -2,11 +2,12 @@
 
 use crate::device::Counters;
 use crate::measure::report::{CacheState, RooflineReport, ShapeReport, TimingKind, TimingReport};
-use crate::tui::model::{Model, Place};
+use crate::roofline::Roof;
+use crate::tui::model::Model;
 use crate::tui::theme::Slot;
-use crate::tui::widgets::number::{bandwidth, bytes, count, flop_rate, flops, percent, three, time};
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::text::wrap;
+use crate::units::{bandwidth, bytes, count, flop_rate, flops, intensity, percent, ratio, significant, time_us};
 
 /// Columns of the labels at the left.
 const LABEL: usize = 12;
@@ -25,8 +26,8 @@ pub(super) fn rows(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row>
     {
         rows.push(
             label("bound")
-                .text(format!("{} at {} FLOP/byte", roofline.bound, three(roofline.intensity)))
-                .muted(format!("   roof {}", time(roofline.t_sol_us))),
+                .text(format!("{} at {}", roofline.bound, intensity(roofline.intensity)))
+                .muted(format!("   roof {}", time_us(roofline.t_sol_us))),
         );
     }
     if let Some(counters) = &shape.counters {
@@ -43,7 +44,7 @@ pub(super) fn rows(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row>
         rows.push(label("worst error").text(text).muted(format!(
             "  in {}, abs {}",
             worst.output,
-            three(worst.max_abs)
+            significant(worst.max_abs)
         )));
     }
     for skipped in shape.verify.iter().flat_map(|verify| &verify.skipped) {
@@ -87,7 +88,7 @@ fn timed(model: &Model, shape: &ShapeReport, timing: &TimingReport, width: usize
     };
     let mut rows = vec![
         Row::new()
-            .bold(slot, format!("{tilde}{}", time(timing.median_us)))
+            .bold(slot, format!("{tilde}{}", time_us(timing.median_us)))
             .to(LABEL + 1)
             .muted(format!("{kind}, {cache}  ± {}", percent(half))),
     ];
@@ -118,7 +119,11 @@ fn against_roof(timing: &TimingReport, roofline: &RooflineReport) -> Vec<Row> {
             Row::new()
                 .bold(Slot::Text, percent(fraction))
                 .to(LABEL + 1)
-                .muted(format!("of the {} roof, {}", roofline.bound, time(roofline.t_sol_us))),
+                .muted(format!(
+                    "of the {} roof, {}",
+                    roofline.bound,
+                    time_us(roofline.t_sol_us)
+                )),
         );
     }
     let mut rates = label("rate").text(bandwidth(roofline.bytes / seconds));
@@ -157,10 +162,9 @@ fn compared(model: &Model, shape: &ShapeReport) -> Option<Row> {
         });
     // The newest kept run may be this very one.
     let (version, before, _) = earlier.find(|(_, _, same)| !same)?;
-    let ratio = before / now;
     Some(
         label("speed")
-            .text(format!("{ratio:.2}x"))
+            .text(format!("{}", ratio(before / now)))
             .muted(format!(" of v{version}, measured apart: compare for a verdict")),
     )
 }
@@ -229,16 +233,16 @@ fn resources(model: &Model) -> Option<Row> {
 }
 
 /// What is known of a shape before any run.
-pub(super) fn place(place: &Place, profile: &str, _width: usize) -> Vec<Row> {
+pub(super) fn place(roof: &Roof, machine: &str) -> Vec<Row> {
     vec![
         label("bound")
-            .text(place.bound.clone())
-            .muted(format!("  at {} FLOP/byte", three(place.intensity))),
+            .text(roof.bound.name())
+            .muted(format!("  at {}", intensity(roof.intensity))),
         label("roof")
-            .text(time(place.t_sol_us))
-            .muted(format!("  on {profile}, what the hardware can do at best")),
-        label("moves").text(bytes(place.bytes)),
-        label("computes").text(flops(place.flops)),
+            .text(time_us(roof.t_sol_us))
+            .muted(format!("  on {machine}, what the hardware can do at best")),
+        label("moves").text(bytes(roof.bytes)),
+        label("computes").text(flops(roof.flops)),
     ]
 }
 
@@ -252,7 +256,7 @@ pub fn sparkline(samples: &[f64], width: usize) -> Row {
     if low > high {
         return Row::new();
     }
-    let (from, until) = (time(low), time(high));
+    let (from, until) = (time_us(low), time_us(high));
     let bins = width
         .saturating_sub(from.chars().count() + until.chars().count() + 2)
         .clamp(1, MAX_BINS);

@@ -5,9 +5,9 @@ use crate::measure::{Stage, StageState};
 use crate::tui::escape;
 use crate::tui::model::{Model, RunState};
 use crate::tui::theme::Slot;
-use crate::tui::widgets::number;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::text::fit;
+use crate::units::time_ms;
 use crate::verdict::Class;
 
 const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
@@ -63,7 +63,7 @@ pub(super) fn finished(shape: &ShapeReport) -> Row {
     let mut row = Row::new();
     for stage in [Stage::Compile, Stage::Launch, Stage::Verify, Stage::Time] {
         let detail = match stage {
-            Stage::Compile => number::time(shape.compile_ms * 1e3),
+            Stage::Compile => time_ms(shape.compile_ms),
             Stage::Verify => verified(shape),
             Stage::Time => timed(shape),
             Stage::Load | Stage::Launch => String::new(),
