@@ -9,6 +9,7 @@ mod floor;
 pub mod inputs;
 pub mod memory;
 pub mod pipeline;
+pub mod probe;
 mod reference;
 pub mod report;
 pub mod selection;
