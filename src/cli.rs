@@ -2,6 +2,7 @@
 
 pub mod args;
 mod compare;
+mod device_check;
 mod doctor;
 pub mod exit;
 mod history;
@@ -19,8 +20,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
 use crate::toolchain::Toolchain;
+use args::{Cli, Command};
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.
@@ -43,6 +44,12 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: &Cli) -> Exit {
     let problems = cli.problems.as_deref();
     match &cli.command {
+        None => crate::tui::run(crate::tui::Options {
+            device: cli.device.clone(),
+            theme: cli.theme.clone(),
+            open: cli.open.clone(),
+            problems: cli.problems.clone(),
+        }),
         Some(Command::Run(args)) => run::run(args, problems),
         Some(Command::Compare(args)) => compare::run(args, problems),
         Some(Command::Watch(args)) => watch::run(args, problems),
@@ -50,6 +57,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Some(Command::Toolchain(command)) => toolchain::run(command),
         Some(Command::Doctor(args)) => doctor::run(args, &[]),
         Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
-        None | Some(_) => Exit::Environment,
+        Some(Command::DeviceCheck(args)) => device_check::run(args),
+        Some(_) => Exit::Environment,
     }
 }

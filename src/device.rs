@@ -13,6 +13,8 @@ mod twin_tests;
 
 use serde::{Deserialize, Serialize};
 
+pub mod goldens;
+
 pub use crate::emulator::Counters;
 
 use crate::dtype::DType;

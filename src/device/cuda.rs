@@ -61,16 +61,10 @@ pub struct CudaDevice {
 /// Bytes of `CudaDevice::scratch`.
 const SCRATCH: u64 = 64 * 1024;
 
-fn environment(reason: String) -> Box<Verdict> {
-    Box::new(
-        Verdict::new(Class::Environment, reason)
-            .try_next("run `ridgepoint doctor` to see what is here")
-            .try_next("use `--device emulator`, which needs no GPU"),
-    )
-}
-
-fn failed(failure: &driver::Failure, during: &str) -> Box<Verdict> {
-    Box::new(error::verdict(failure, during))
+fn environment(reason: String) -> Verdict {
+    Verdict::new(Class::Environment, reason)
+        .try_next("run `ridgepoint doctor` to see what is here")
+        .try_next("use `--device emulator`, which needs no GPU")
 }
 
 impl CudaDevice {
@@ -79,19 +73,17 @@ impl CudaDevice {
     /// # Errors
     /// `environment` where there is no driver or no such device, naming the call that failed.
     pub fn open(ordinal: u32) -> Outcome<Self> {
-        driver::present().map_err(environment)?;
+        driver::present().or_else(|reason| environment(reason).fail())?;
         let during = format!("opening cuda:{ordinal}");
         Self::create(ordinal as i32, &during)
     }
 
     fn create(ordinal: i32, during: &str) -> Outcome<Self> {
-        let ok = |failure: driver::Failure| failed(&failure, during);
+        let ok = |failure: driver::Failure| Box::new(error::verdict(&failure, during));
         driver::init().map_err(ok)?;
         let count = driver::device_count().map_err(ok)?;
         if ordinal >= count {
-            return Err(environment(format!(
-                "there is no cuda:{ordinal}: the driver has {count} devices"
-            )));
+            return environment(format!("there is no cuda:{ordinal}: the driver has {count} devices")).fail();
         }
         let gpu = Gpu::get(ordinal).map_err(ok)?;
         let context = gpu.retain().map_err(ok)?;
@@ -155,7 +147,7 @@ impl CudaDevice {
     /// A driver result as an outcome; an error that poisons the context is remembered.
     fn check<T>(&mut self, result: driver::Result<T>, during: &str) -> Outcome<T> {
         result.map_err(|failure| {
-            let verdict = failed(&failure, during);
+            let verdict = Box::new(error::verdict(&failure, during));
             if error::is_sticky(failure.code) {
                 self.dead = Some((*verdict).clone());
             }
@@ -194,10 +186,7 @@ impl CudaDevice {
     fn kernel(&mut self, bound: &Bound<'_>) -> Outcome<Kernel> {
         let launch = bound.launch;
         let Some(loaded) = self.modules.get(&bound.module.0) else {
-            return Err(environment(format!(
-                "there is no module {} on {}",
-                bound.module.0, self.info.id
-            )));
+            return environment(format!("there is no module {} on {}", bound.module.0, self.info.id)).fail();
         };
         if let Some(kernel) = loaded.kernels.get(&launch.kernel) {
             return Ok(kernel.clone());

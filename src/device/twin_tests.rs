@@ -232,7 +232,7 @@ fn guards_see_one_changed_byte() {
     judge.buffer("guard", &[0; 700]);
     let first = -300_i64 as u64;
     judge.run("judge_guard_fill", 2, vec![at("guard"), long(first), long(700)]);
-    let mut check = |judge: &mut Judge| {
+    let check = |judge: &mut Judge| {
         judge.buffer("lowest", &i64::MAX.to_le_bytes());
         judge.run(
             "judge_guard_check",

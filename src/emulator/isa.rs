@@ -30,17 +30,28 @@
 //! [`Action::Collective`]: super::code::Action::Collective
 //! [`Action::Wait`]: super::code::Action::Wait
 
+mod approx;
 mod atom;
 mod barrier;
+mod bits;
 mod builtin;
+mod carry;
 mod compare;
 mod control;
 mod convert;
+mod extra;
+mod extremum;
 mod float;
+mod half;
 mod integer;
 mod logic;
 mod memory;
 mod mov;
+mod rounded;
+mod set;
+mod sign;
+mod support;
+mod warp;
 
 use super::layout::type_of;
 use super::lower::{Lowered, Lowering, Refusal};
@@ -60,11 +71,20 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
         "atom" => atom::atom(instruction, cx),
         "red" => atom::red(instruction, cx),
         "add" | "sub" | "mul" | "mad" | "fma" | "neg" | "abs" | "min" | "max" | "div" | "rem" => {
-            match last_type(instruction) {
-                Some(Type::F32 | Type::F64) => float::lower(instruction, cx),
-                _ => integer::lower(instruction, cx),
-            }
+            arithmetic(instruction, cx)
         }
+        "addc" | "subc" | "madc" => carry::lower(instruction, cx),
+        "rcp" | "sqrt" if !approx::is_approximate(instruction) => rounded::lower(instruction, cx),
+        "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" => approx::lower(instruction, cx),
+        "copysign" => sign::copysign(instruction, cx),
+        "testp" => sign::testp(instruction, cx),
+        "mul24" | "mad24" | "sad" | "slct" | "dp4a" | "dp2a" => extra::lower(instruction, cx),
+        "lop3" | "prmt" | "shf" | "bfe" | "bfi" | "bfind" | "brev" | "popc" | "clz" | "fns" | "bmsk" | "szext" => {
+            bits::lower(instruction, cx)
+        }
+        "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" => warp::lower(instruction, cx),
+        "set" => set::set(instruction, cx),
+        "setp" if set::is_half(instruction) => set::setp_half(instruction, cx),
         "shl" | "shr" | "and" | "or" | "xor" | "not" | "cnot" => logic::lower(instruction, cx),
         "setp" => compare::setp(instruction, cx),
         "selp" => compare::selp(instruction, cx),
@@ -76,6 +96,41 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
         "membar" | "fence" => barrier::fence(instruction, cx),
         "nanosleep" => barrier::nanosleep(instruction, cx),
         _ => Err(Refusal::opcode()),
+    }
+}
+
+/// The opcodes that exist for integers, floats, halves and pairs of either.
+fn arithmetic(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower {
+    let extremum = matches!(instruction.opcode.as_str(), "min" | "max");
+    let has = |word: &str| instruction.modifiers.iter().any(|modifier| modifier == word);
+    if carry::sets_carry(instruction) {
+        return carry::lower(instruction, cx);
+    }
+    if set::is_half(instruction) {
+        return if extremum {
+            extremum::lower(instruction, cx)
+        } else {
+            half::lower(instruction, cx)
+        };
+    }
+    if extra::is_pair(instruction) {
+        return if extremum {
+            extremum::lower(instruction, cx)
+        } else {
+            extra::lower(instruction, cx)
+        };
+    }
+    match last_type(instruction) {
+        Some(Type::F32 | Type::F64) => match instruction.opcode.as_str() {
+            "div" if approx::is_approximate(instruction) => approx::lower(instruction, cx),
+            "div" => rounded::lower(instruction, cx),
+            "min" | "max" if has("xorsign") || instruction.operands.len() == 4 => extremum::lower(instruction, cx),
+            "add" | "sub" | "mul" | "fma" | "mad" if has("rz") || has("rm") || has("rp") => {
+                rounded::lower(instruction, cx)
+            }
+            _ => float::lower(instruction, cx),
+        },
+        _ => integer::lower(instruction, cx),
     }
 }
 

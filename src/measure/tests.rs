@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use super::bench::Bench;
 use super::build::{self, Compiled, Compiler};
 use super::cancel::Cancel;
+use super::report::CompileReport;
 use super::{Event, RunReport, RunRequest, Stage, StageState, Warm, pipeline};
 use crate::device::mock::MockDevice;
-use super::report::CompileReport;
 use crate::device::{Device, DeviceInfo, Image};
 use crate::kernel::{KernelFile, Language};
 use crate::problem::Catalogue;
@@ -21,7 +21,13 @@ use crate::verdict::{Class, Evidence, Outcome, Verdict};
 struct NoCompiler;
 
 impl Compiler for NoCompiler {
-    fn compile(&mut self, file: &KernelFile, shipped: Option<&str>, _: &[(String, i64)], _: &DeviceInfo) -> Outcome<Compiled> {
+    fn compile(
+        &mut self,
+        file: &KernelFile,
+        shipped: Option<&str>,
+        _: &[(String, i64)],
+        _: &DeviceInfo,
+    ) -> Outcome<Compiled> {
         let ptx = match (file.language, shipped) {
             (Language::Ptx, _) => Arc::clone(&file.text),
             (_, Some(ptx)) => Arc::from(ptx),
@@ -101,7 +107,11 @@ impl Table {
         fs::write(problem.join("reference.cu"), REFERENCE).unwrap();
         fs::write(problem.join("reference.ptx"), "// mock scale f32 x out 2\n").unwrap();
         let catalogue = Catalogue::load(Some(&folder.path().join("problems")));
-        let broken: Vec<_> = catalogue.broken.iter().filter(|broken| broken.name == "double").collect();
+        let broken: Vec<_> = catalogue
+            .broken
+            .iter()
+            .filter(|broken| broken.name == "double")
+            .collect();
         assert!(broken.is_empty(), "{broken:?}");
         Self {
             folder,
@@ -151,7 +161,10 @@ impl Table {
             panic!("the last event is not the end")
         };
         // As JSON, because evidence may hold NaN.
-        assert_eq!(serde_json::to_value(last).unwrap(), serde_json::to_value(&report).unwrap());
+        assert_eq!(
+            serde_json::to_value(last).unwrap(),
+            serde_json::to_value(&report).unwrap()
+        );
         report
     }
 
@@ -175,7 +188,10 @@ fn a_right_kernel_passes_every_shape_and_is_timed() {
     assert_eq!(report.shapes.len(), 2);
     for shape in &report.shapes {
         let verify = shape.verify.as_ref().unwrap();
-        assert_eq!((verify.seeds, verify.repeats, verify.checked_after_timing), (2, 2, true));
+        assert_eq!(
+            (verify.seeds, verify.repeats, verify.checked_after_timing),
+            (2, 2, true)
+        );
         let timing = shape.timing.as_ref().unwrap();
         assert!((timing.median_us - 10.0).abs() < 0.02, "{timing:?}");
         assert_eq!(timing.all_us.len(), timing.samples as usize);
@@ -200,7 +216,11 @@ fn a_kernel_that_writes_nothing_is_told_so() {
     let (class, report) = status_of(&["print idle"]);
     assert_eq!(class, Class::WrongNumbers);
     assert_eq!(report.shapes[0].reason, "output `out` was not written at all");
-    assert!(report.next[0].contains("no element of `out` was written"), "{:?}", report.next);
+    assert!(
+        report.next[0].contains("no element of `out` was written"),
+        "{:?}",
+        report.next
+    );
 }
 
 #[test]
@@ -220,7 +240,11 @@ fn a_second_execution_must_give_the_same_bits() {
 fn a_write_past_the_end_is_a_memory_fault_with_its_place() {
     let (class, report) = status_of(&[RIGHT, "overrun out 4"]);
     assert_eq!(class, Class::MemoryFault);
-    assert!(report.shapes[0].reason.contains("4 bytes past its end"), "{}", report.shapes[0].reason);
+    assert!(
+        report.shapes[0].reason.contains("4 bytes past its end"),
+        "{}",
+        report.shapes[0].reason
+    );
 }
 
 #[test]
@@ -243,7 +267,10 @@ fn a_time_under_the_launch_floor_is_refused() {
 fn throttled_samples_are_counted_and_dropped() {
     let (_, report) = status_of(&[RIGHT, "times 10 99", "throttled 2"]);
     let timing = report.shapes[0].timing.as_ref().unwrap();
-    assert!(timing.throttled_samples > 0 && timing.all_us.iter().all(|time| *time == 10.0), "{timing:?}");
+    assert!(
+        timing.throttled_samples > 0 && timing.all_us.iter().all(|time| *time == 10.0),
+        "{timing:?}"
+    );
 }
 
 #[test]
@@ -251,13 +278,19 @@ fn a_fault_ends_the_run_where_the_device_is_lost() {
     let (class, report) = status_of(&["fail memory_fault read of 4 bytes at 0x10"]);
     assert_eq!(class, Class::MemoryFault);
     assert_eq!(report.shapes.len(), 1);
-    assert!(report.evidence.iter().any(|piece| matches!(piece, Evidence::Note { text } if text.ends_with(": 2"))));
+    assert!(
+        report
+            .evidence
+            .iter()
+            .any(|piece| matches!(piece, Evidence::Note { text } if text.ends_with(": 2")))
+    );
 }
 
 #[test]
 fn memory_is_added_up_before_it_is_taken() {
     let mut table = Table::new(MockDevice::new());
-    let scratch = "[[scratch]]\nname = \"tmp\"\ndtype = \"f32\"\nelements = \"1 << 38\"".replace("1 << 38", "274877906944");
+    let scratch =
+        "[[scratch]]\nname = \"tmp\"\ndtype = \"f32\"\nelements = \"1 << 38\"".replace("1 << 38", "274877906944");
     let request = RunRequest::new(table.kernel(&scratch, &[RIGHT]));
     let report = table.run(&request);
     assert_eq!(report.status, Class::OutOfMemory);
@@ -295,7 +328,10 @@ fn all_distributions_are_run_and_unknown_ones_named() {
     let mut request = table.request(&[RIGHT]);
     request.distributions = vec!["all".to_owned()];
     let report = table.run(&request);
-    assert_eq!(report.shapes[0].verify.as_ref().unwrap().distributions, ["published", "wide"]);
+    assert_eq!(
+        report.shapes[0].verify.as_ref().unwrap().distributions,
+        ["published", "wide"]
+    );
     request.distributions = vec!["nope".to_owned()];
     let report = table.run(&request);
     assert_eq!(report.status, Class::InvalidKernel);

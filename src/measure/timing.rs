@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::bench::Bench;
 use super::event::{Event, Stage};
-use super::inputs::{Case, generate_all, reset_outputs, reset_scratch};
 use super::floor::HardBound;
+use super::inputs::{Case, generate_all, reset_outputs, reset_scratch};
 use super::report::{CacheState, TimingKind, TimingReport};
 use super::spread as stats;
 use super::verify::{Subject, judge};
@@ -219,7 +219,10 @@ pub(super) fn check_floor(timing: &TimingReport, bound: Option<&HardBound>) -> O
     let measured = timing.median_us;
     let reason = match bound {
         Some(bound) if work >= launch => {
-            format!("{measured:.2} us measured, but this device needs {work:.2} us for the {}", bound.what)
+            format!(
+                "{measured:.2} us measured, but this device needs {work:.2} us for the {}",
+                bound.what
+            )
         }
         _ => format!("{measured:.2} us measured, but an empty launch takes {launch:.2} us on this device"),
     };

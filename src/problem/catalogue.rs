@@ -225,7 +225,9 @@ impl Catalogue {
             .position(|operator| operator.suite == suite && operator.name == name);
         let mut findings = Vec::new();
         let sources = sources(files, &mut findings);
-        let path = problem.or(files.first()).map_or_else(|| root.to_owned(), |file| place(file, root));
+        let path = problem
+            .or(files.first())
+            .map_or_else(|| root.to_owned(), |file| place(file, root));
         let read = match problem.map(|file| &file.content) {
             Some(Content::Text(text)) => read::problem(suite, name, text),
             Some(Content::Unreadable(reason)) => Err(vec![unreadable(reason)]),

@@ -463,8 +463,8 @@ impl Module {
         // The values are pointers or, cast to one, plain numbers.
         let mut values = [
             log.as_mut_ptr().cast::<c_void>(),
-            LOG as *mut c_void,
-            1_usize as *mut c_void,
+            std::ptr::without_provenance_mut(LOG),
+            std::ptr::without_provenance_mut(1),
         ];
         let count = if ptx { options.len() as u32 } else { 0 };
         let mut module = null_mut();

@@ -19,7 +19,7 @@ use crate::verdict::{Outcome, Verdict};
 /// PTX of `selftest.cu`, for compute capability 9.0.
 const PTX: &str = include_str!("../judge/selftest.ptx");
 /// Time that one faulting case may take in its own process.
-const CASE_LIMIT: Duration = Duration::from_secs(60);
+const CASE_LIMIT: Duration = Duration::from_mins(1);
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -72,10 +72,10 @@ impl Format {
         self.infinity() - 1
     }
 
-    /// The NaN that NVIDIA's units produce: all bits below the sign set; in f64, the quiet NaN of IEEE 754.
+    /// The NaN that NVIDIA's units produce: all bits below the sign set; in f64, CUDA's `CUDART_NAN`.
     pub const fn nan(self) -> u64 {
         if self.mantissa_bits == 52 {
-            0x7ff8_0000_0000_0000
+            0xfff8_0000_0000_0000
         } else {
             self.sign_bit() - 1
         }

@@ -18,6 +18,8 @@ pub(crate) struct Lowering<'l, 'm> {
     pub(super) code: FunctionCode,
     pub(super) scopes: Scopes,
     pub(super) fills: HashMap<(bool, Fill), u32>,
+    /// The carry of `add.cc` and its kin, once an instruction uses it.
+    carry: Option<Pred>,
     /// Positions of labels, by label number.
     labels: Vec<Option<u32>>,
     /// The `.loc` in force.
@@ -49,6 +51,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
             },
             scopes: Scopes::default(),
             fills: HashMap::new(),
+            carry: None,
             labels: Vec::new(),
             loc: None,
             index,
@@ -213,6 +216,16 @@ impl<'l, 'm> Lowering<'l, 'm> {
         Pred(self.code.preds - 1)
     }
 
+    /// The carry flag of extended-precision instructions: one bit per lane, as wide as the function.
+    pub fn carry(&mut self) -> Pred {
+        if let Some(carry) = self.carry {
+            return carry;
+        }
+        let carry = self.temp_pred();
+        self.carry = Some(carry);
+        carry
+    }
+
     fn block(&mut self, statements: &'m [Statement]) -> Result<(), Box<Fault>> {
         self.scopes.push();
         // Labels and target lists may be used before they are written.
@@ -253,8 +266,11 @@ impl<'l, 'm> Lowering<'l, 'm> {
                 column,
                 inlined_at,
             } => {
-                // Code inlined from a header is reported where the user's own file calls it.
-                self.loc = Some(inlined_at.unwrap_or((*file, *line, *column)));
+                // Code inlined from elsewhere is reported where the kernel calls it. Line 0 stands for no line at all.
+                let place = inlined_at.unwrap_or((*file, *line, *column));
+                if place.1 > 0 {
+                    self.loc = Some(place);
+                }
             }
             Statement::BranchTargets { .. } | Statement::CallPrototype { .. } | Statement::Directive { .. } => {}
         }
