@@ -58,7 +58,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Some(Command::Watch(args)) => watch::run(args, problems),
         Some(Command::History(args)) => history::run(args),
         Some(Command::Toolchain(command)) => toolchain::run(command),
-        Some(Command::Doctor(args)) => doctor::run(args, &[]),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
         Some(Command::Check(args)) => check::run(args, problems),
         Some(Command::List(args)) => list::run(args, problems),
