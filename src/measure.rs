@@ -14,7 +14,6 @@ mod reference;
 pub mod report;
 pub mod selection;
 mod shape_run;
-mod spread;
 #[cfg(test)]
 mod tests;
 mod timing;
