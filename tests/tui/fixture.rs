@@ -444,13 +444,13 @@ pub(crate) fn compile_error(device: &DeviceInfo) -> RunReport {
     }
 }
 
-fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) -> Iteration {
+fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) -> Arc<Iteration> {
     let text = if version.is_multiple_of(2) {
         fixed()
     } else {
         STARTER.to_owned()
     };
-    Iteration {
+    Arc::new(Iteration {
         version,
         unix_s: 1_796_000_000.0 + f64::from(version) * 60.0,
         author: "ada".to_owned(),
@@ -462,11 +462,11 @@ fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) 
         status: shape.status,
         reason: shape.reason.clone(),
         shapes: vec![shape],
-    }
+    })
 }
 
 /// Fourteen versions on the GPU, one of them wrong.
-pub(crate) fn gpu_history() -> Vec<Iteration> {
+pub(crate) fn gpu_history() -> Vec<Arc<Iteration>> {
     let times = [
         90.9, 90.4, 71.2, 64.0, 63.8, 52.1, 47.7, 47.9, 41.0, 38.4, 33.0, 0.0, 33.1, 30.9,
     ];
@@ -489,7 +489,7 @@ pub(crate) fn gpu_history() -> Vec<Iteration> {
 }
 
 /// Versions that only the emulator ran.
-pub(crate) fn emulator_history() -> Vec<Iteration> {
+pub(crate) fn emulator_history() -> Vec<Arc<Iteration>> {
     [
         fault(),
         wrong(),

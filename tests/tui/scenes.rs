@@ -71,7 +71,7 @@ impl Play {
         .keys("2")
     }
 
-    pub(crate) fn history(&mut self, iterations: Vec<Iteration>) -> &mut Self {
+    pub(crate) fn history(&mut self, iterations: Vec<Arc<Iteration>>) -> &mut Self {
         self.event(Event::History {
             operator: "rms_norm".to_owned(),
             iterations,
