@@ -1,11 +1,15 @@
 //! Devices: one trait for whatever can hold buffers and run kernels. The CUDA device, the emulator and a mock implement it.
 
 pub mod compare;
+pub mod cuda;
 pub mod element;
+pub mod emulator;
 pub mod generate;
 pub mod mock;
 pub mod pattern;
 mod trouble;
+#[cfg(test)]
+mod twin_tests;
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +45,22 @@ pub enum DeviceKind {
     Cuda,
     Emulator,
     Mock,
+}
+
+/// Seconds that a launch may take where nobody sets a limit.
+pub const DEFAULT_LIMIT_S: f64 = 30.0;
+
+/// A device that is here, found without opening it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// What `--device` takes.
+    pub id: String,
+    pub name: String,
+    pub kind: DeviceKind,
+    pub profile: String,
+    pub memory_bytes: u64,
+    /// Compute capability, driver, and the like.
+    pub note: String,
 }
 
 /// A buffer on a device.
@@ -104,7 +124,7 @@ pub trait Device {
     fn info(&self) -> &DeviceInfo;
 
     /// Wall-clock seconds that one launch, or one timed sample, may take before it is called hung.
-    /// `measure::DEFAULT_KERNEL_LIMIT_S` until this is called.
+    /// [`DEFAULT_LIMIT_S`] until this is called.
     fn set_limit(&mut self, seconds: f64);
 
     /// Whether the device still takes work. `false` after a fault that poisoned its context: the worker must end.
@@ -185,6 +205,37 @@ pub struct TimePlan<'a> {
     pub zero: Vec<BufferId>,
     /// Flush the L2 cache before each sample, outside the clock.
     pub cold: bool,
+}
+
+/// Opens a device by its id: `auto`, `cuda:N`, `emulator`, `emulator:PROFILE`, `mock`.
+///
+/// `auto` is the first CUDA device where there is one, else the emulator.
+///
+/// # Errors
+/// `environment`, with what there is instead.
+pub fn open(id: &str) -> Outcome<Box<dyn Device>> {
+    match id.split_once(':').unwrap_or((id, "")) {
+        ("auto", "") if cuda::devices().is_ok_and(|devices| !devices.is_empty()) => open("cuda:0"),
+        ("auto" | "emulator", "") => open(&format!("emulator:{}", emulator::DEFAULT_PROFILE)),
+        ("emulator", profile) => Ok(Box::new(emulator::EmulatorDevice::new(profile)?)),
+        ("cuda", number) => match number.parse() {
+            Ok(ordinal) => Ok(Box::new(cuda::CudaDevice::open(ordinal)?)),
+            Err(_) => trouble::no_device(id),
+        },
+        ("mock", "") => Ok(Box::new(mock::MockDevice::new())),
+        _ => trouble::no_device(id),
+    }
+}
+
+/// Every device that is here, CUDA devices first, without opening any; and why there are no CUDA devices, where there are none.
+pub fn enumerate() -> (Vec<Listing>, Option<String>) {
+    let (mut devices, reason) = match cuda::devices() {
+        Ok(devices) if devices.is_empty() => (devices, Some("the CUDA driver is there and sees no device".to_owned())),
+        Ok(devices) => (devices, None),
+        Err(reason) => (Vec::new(), Some(reason)),
+    };
+    devices.extend(emulator::listings());
+    (devices, reason)
 }
 
 /// The names a plan's buffers have: tensors and scratch alike.

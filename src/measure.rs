@@ -1,14 +1,35 @@
 //! Running, verifying and timing one kernel on one device: the same code for every device.
 
+pub mod bench;
+pub mod build;
+pub mod cancel;
+pub mod compare;
 pub mod event;
+mod floor;
+pub mod inputs;
+pub mod memory;
+pub mod pipeline;
+pub mod probe;
+mod reference;
 pub mod report;
+pub mod selection;
+mod shape_run;
+#[cfg(test)]
+mod tests;
+mod timing;
+mod verify;
+mod workspace;
 
 pub use event::{Event, Stage, StageState};
+pub use reference::Warm;
 pub use report::RunReport;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+/// Where a run's events go.
+pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
 /// What to run and how hard to look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,6 @@ pub mod per_shape;
 pub mod read;
 pub mod recipe;
 mod schema;
-pub mod suggest;
 mod table;
 
 use std::collections::BTreeMap;
@@ -102,6 +101,26 @@ pub struct Operator {
     pub reference: Option<Source>,
     /// Built-in kernels; the first is the starter.
     pub kernels: Vec<Source>,
+}
+
+/// How far an operator's definition has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    Complete,
+    /// It can be looked at, but no kernel can be judged.
+    NoReference,
+    /// The output that has no contract yet.
+    NoContract(String),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete => f.pad("complete"),
+            Self::NoReference => f.pad("no reference yet"),
+            Self::NoContract(output) => f.pad(&format!("no contract for `{output}` yet")),
+        }
+    }
 }
 
 /// One parameter of an operator.
@@ -283,13 +302,21 @@ impl Operator {
             .collect()
     }
 
-    /// Whether the operator can be run: it has a reference, and a contract for each output.
+    /// Whether kernels can be judged, and if not, what is missing.
+    pub fn status(&self) -> Status {
+        let unjudged = |tensor: &&Tensor| tensor.role != Role::In && tensor.contracts.is_empty();
+        if self.reference.is_none() {
+            Status::NoReference
+        } else if let Some(tensor) = self.tensors.iter().find(unjudged) {
+            Status::NoContract(tensor.name.clone())
+        } else {
+            Status::Complete
+        }
+    }
+
+    /// Whether the operator has a reference, and a contract for each output.
     pub fn is_complete(&self) -> bool {
-        self.reference.is_some()
-            && self
-                .tensors
-                .iter()
-                .all(|tensor| tensor.role == Role::In || !tensor.contracts.is_empty())
+        self.status() == Status::Complete
     }
 
     /// FLOPs by path, and bytes, of one shape.

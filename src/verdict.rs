@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::toolchain::Severity;
+
 /// The class of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -170,14 +172,6 @@ pub enum Evidence {
     Output(Box<OutputEvidence>),
     /// Anything that needs only a sentence.
     Note { text: String },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    Error,
-    Warning,
-    Info,
 }
 
 /// How one output compares with the reference's.

@@ -1,3 +1,8 @@
-//! Workers: child processes that own a device; the protocol, spawning, killing.
+//! Workers: child processes that own a device; the protocol, the serving side, and the supervisor on the front end's side.
 
+pub mod client;
+mod crash;
+pub mod frame;
+mod output;
 pub mod protocol;
+pub mod server;

@@ -10,6 +10,8 @@
 //! mock overrun out 4           a write 4 bytes past the end of a buffer
 //! mock print hello             text that the kernel prints
 //! mock fail memory_fault why   the launch ends with this verdict
+//! mock first 5 copy x out      a step of the module's first 5 launches only
+//! mock after 5 fill f32 x 0    a step of all later ones
 //! mock times 10 10.5 9.8       microseconds of the samples, repeated for ever
 //! mock throttled 2             every second sample is flagged
 //! ```
@@ -147,6 +149,13 @@ impl MockDevice {
                 target.overrun = Some(target.bytes.len() as i64 + past);
                 Ok(())
             }
+            Step::First { launches, step } if self.program(bound.module)?.launches <= *launches => {
+                self.step(step, bound)
+            }
+            Step::After { launches, step } if self.program(bound.module)?.launches > *launches => {
+                self.step(step, bound)
+            }
+            Step::First { .. } | Step::After { .. } => Ok(()),
             Step::Print(text) => {
                 self.output.push_str(text);
                 self.output.push('\n');
@@ -288,6 +297,9 @@ impl Device for MockDevice {
 
     fn launch(&mut self, bound: &Bound<'_>) -> Outcome<()> {
         self.launches += 1;
+        if let Some(program) = self.modules.get_mut(&bound.module.0) {
+            program.launches += 1;
+        }
         let steps = self.program(bound.module)?.steps.clone();
         steps.iter().try_for_each(|step| self.step(step, bound))
     }

@@ -8,6 +8,9 @@ use crate::verdict::Outcome;
 /// Reads the bits of single elements: of the output at the first indices, of the reference at the second.
 pub type Sampler<'a> = dyn FnMut(&[u64], &[u64]) -> Outcome<(Vec<u64>, Vec<u64>)> + 'a;
 
+/// Where the value of an element may have come from.
+type Source<'a> = &'a dyn Fn(u64) -> u64;
+
 /// What a pattern is recognised from.
 pub struct Facts<'a> {
     pub totals: &'a Totals,
@@ -94,7 +97,7 @@ impl Facts<'_> {
             base + (at % matrix_rows) * cols + at / matrix_rows
         };
         let reversed = move |index: u64| index / cols * cols + (cols - 1 - index % cols);
-        let candidates: [(&str, bool, &dyn Fn(u64) -> u64); 4] = [
+        let candidates: [(&str, bool, Source<'_>); 4] = [
             ("transposed", matrix_rows > 1 && cols > 1, &transposed),
             ("the value of the element before", true, &|index| {
                 index.saturating_sub(1)
@@ -113,7 +116,7 @@ impl Facts<'_> {
     }
 
     /// Whether `got[i]` is `want[source(i)]` for nearly all samples, and for clearly more of them than `want[i]` is.
-    fn explains(&self, sampler: &mut Sampler<'_>, source: &dyn Fn(u64) -> u64) -> Outcome<bool> {
+    fn explains(&self, sampler: &mut Sampler<'_>, source: Source<'_>) -> Outcome<bool> {
         /// Codes that a rounding difference may be away.
         const NEAR: u64 = 2;
         let count = SAMPLES.min(self.layout.elements);

@@ -54,6 +54,29 @@ pub(super) fn unbound<T>(kernel: &str, argument: &str, line: usize) -> Outcome<T
     .fail()
 }
 
+/// A launch of a kernel that the module does not have.
+pub(super) fn no_kernel<T>(kernel: &str, line: usize, names: &[&str]) -> Outcome<T> {
+    let known = if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    };
+    Verdict::new(
+        Class::InvalidKernel,
+        format!("line {line} launches `{kernel}`, and the file's kernels are: {known}"),
+    )
+    .try_next("name one of those kernels in the [[launch]]")
+    .try_next("declare the kernel `extern \"C\" __global__`, so that its name is not mangled")
+    .fail()
+}
+
+/// A device id that means nothing.
+pub(super) fn no_device<T>(id: &str) -> Outcome<T> {
+    Verdict::new(Class::Environment, format!("`{id}` is not a device"))
+        .try_next("use auto, cuda:N, emulator or emulator:PROFILE; `ridgepoint list devices` shows what is here")
+        .fail()
+}
+
 /// Bytes for people.
 pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -74,6 +74,7 @@ fn open(path: &Path) -> History {
 fn keep(history: &mut History, report: &RunReport, source: &str) -> i64 {
     let run = NewRun {
         report,
+        file: &report.kernel.path,
         source,
         author: "someone",
         note: "",

@@ -12,6 +12,8 @@ use crate::verdict::Class;
 #[derive(Clone, Copy, Debug)]
 pub struct NewRun<'a> {
     pub report: &'a RunReport,
+    /// What identifies the file between runs: its absolute path, or a built-in kernel's name.
+    pub file: &'a str,
     /// The text that ran.
     pub source: &'a str,
     pub author: &'a str,
@@ -78,7 +80,7 @@ impl History {
         let parent: Option<i64> = transaction
             .query_row(
                 "SELECT id FROM iteration WHERE kernel_path = ?1 ORDER BY id DESC LIMIT 1",
-                [&report.kernel.path],
+                [run.file],
                 |row| row.get(0),
             )
             .optional()?;
@@ -89,7 +91,7 @@ impl History {
             params![
                 report.started_unix_s,
                 report.operator,
-                report.kernel.path,
+                run.file,
                 sha256,
                 parent,
                 run.author,

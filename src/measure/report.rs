@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::Counters;
 use crate::kernel::Language;
 use crate::shape::Params;
+pub use crate::toolchain::Resources;
 use crate::verdict::{Class, Evidence, OutputEvidence};
 
 /// The version of the document's layout.
@@ -48,16 +49,6 @@ pub struct CompileReport {
     pub cached: bool,
     /// By kernel; empty where ptxas is not there.
     pub resources: Vec<Resources>,
-}
-
-/// What ptxas says of one kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resources {
-    pub kernel: String,
-    pub registers: u32,
-    pub spill_bytes: u32,
-    pub stack_bytes: u32,
-    pub shared_bytes: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use directories::ProjectDirs;
 use serde::Serialize;
 
 use super::files::{self, Content, File};
 use super::read::{self, Finding};
 use super::schema::RawSuite;
-use super::{Broken, Operator, Source, embedded, suggest};
+use super::{Broken, Operator, Source, embedded};
+use crate::dirs::Dirs;
+use crate::suggest;
 
 /// File names within the folders.
 const PROBLEM_FILE: &str = "problem.toml";
@@ -19,6 +20,10 @@ const REFERENCE: &str = "reference.cu";
 const KERNELS: &str = "kernels";
 /// A kernel of this name is the one that a new kernel starts from.
 const STARTER: &str = "starter";
+
+/// A part of a name shorter than this is in too many names to be a hint.
+const SHORTEST_PART: usize = 3;
+const MOST_SUGGESTIONS: usize = 3;
 
 /// A named set of operators; their weights are in the operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -37,6 +42,8 @@ pub struct Catalogue {
     /// By suite, then by name.
     pub operators: Vec<Arc<Operator>>,
     pub broken: Vec<Broken>,
+    /// The problem files on disk, by qualified name.
+    files: BTreeMap<String, PathBuf>,
 }
 
 /// No operator has the name asked for.
@@ -51,7 +58,7 @@ pub struct UnknownOperator {
 
 /// The folder in which a user's own problems are looked for: `problems` in the data folder.
 pub fn user_folder() -> Option<PathBuf> {
-    Some(ProjectDirs::from("", "", "ridgepoint")?.data_dir().join("problems"))
+    Some(Dirs::find()?.data.join("problems"))
 }
 
 impl Catalogue {
@@ -78,6 +85,17 @@ impl Catalogue {
         catalogue
     }
 
+    /// The built-in problems with one folder laid over them as what it is: a problems folder, or with `prefix` one suite or one operator in it.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn with_folder(root: &Path, prefix: &[String]) -> Result<Self, String> {
+        let mut catalogue = Self::builtin();
+        let files = files::below(root, prefix)?;
+        catalogue.lay(files, root);
+        Ok(catalogue)
+    }
+
     /// The operator of a name (`rms_norm`), a qualified name (`atrex/rms_norm`) or a published id (`atrex_027`).
     ///
     /// # Errors
@@ -87,6 +105,11 @@ impl Catalogue {
             operator.name == name || operator.id == name || qualified(&operator.suite, &operator.name) == name
         };
         self.operators.iter().find(is_it).ok_or_else(|| self.unknown(name))
+    }
+
+    /// An operator's `problem.toml` on disk; `None` where it is built in.
+    pub fn problem_file(&self, operator: &Operator) -> Option<&Path> {
+        self.files.get(&qualified(&operator.suite, &operator.name)).map(PathBuf::as_path)
     }
 
     /// The operators of one suite, by name.
@@ -113,12 +136,11 @@ impl Catalogue {
                 suggestions: Vec::new(),
             };
         }
-        let near = suggest::nearest(name, self.operators.iter().map(|operator| operator.name.as_str()));
-        let hint = suggest::hint(&near);
-        let hint = if hint.is_empty() {
-            "; `ridgepoint list operators` shows all"
-        } else {
-            &hint
+        let near = self.near(name);
+        let hint = match near.as_slice() {
+            [] => "; `ridgepoint list operators` shows all".to_owned(),
+            [only] => format!("; did you mean `{only}`?"),
+            several => format!("; did you mean one of `{}`?", several.join("`, `")),
         };
         UnknownOperator {
             name: name.to_owned(),
@@ -127,8 +149,22 @@ impl Catalogue {
         }
     }
 
+    /// The name nearest to a mistyped one, and names that it is a part of.
+    fn near(&self, name: &str) -> Vec<&str> {
+        let known = || self.operators.iter().map(|operator| operator.name.as_str());
+        let typed = name.to_lowercase().replace('-', "_");
+        let mut near: Vec<&str> = suggest::closest(&typed, known()).into_iter().collect();
+        let is_part = |known: &&str| typed.len() >= SHORTEST_PART && known.contains(&typed);
+        for part in known().filter(is_part) {
+            if near.len() < MOST_SUGGESTIONS && !near.contains(&part) {
+                near.push(part);
+            }
+        }
+        near
+    }
+
     fn lay_folder(&mut self, root: &Path) {
-        match files::below(root) {
+        match files::below(root, &[]) {
             Ok(files) => self.lay(files, root),
             Err(reason) => self.broken.push(Broken {
                 name: String::new(),
@@ -196,7 +232,9 @@ impl Catalogue {
             .position(|operator| operator.suite == suite && operator.name == name);
         let mut findings = Vec::new();
         let sources = sources(files, &mut findings);
-        let path = problem.map_or_else(|| root.join(suite).join(name), |file| place(file, root));
+        let path = problem
+            .or(files.first())
+            .map_or_else(|| root.to_owned(), |file| place(file, root));
         let read = match problem.map(|file| &file.content) {
             Some(Content::Text(text)) => read::problem(suite, name, text),
             Some(Content::Unreadable(reason)) => Err(vec![unreadable(reason)]),
@@ -213,6 +251,9 @@ impl Catalogue {
             .retain(|broken| broken.suite != suite || broken.name != name);
         match read {
             Ok(mut operator) if findings.is_empty() => {
+                if let Some(file) = problem.and_then(|problem| problem.disk.clone()) {
+                    self.files.insert(qualified(suite, name), file);
+                }
                 sources.join(&mut operator);
                 self.operators.push(Arc::new(operator));
             }

@@ -26,14 +26,14 @@ const DEPTH: usize = 4;
 /// Extensions that belong to problems; everything else in the folders is left alone.
 const EXTENSIONS: [&str; 4] = ["toml", "cu", "ptx", "py"];
 
-/// Every file below a folder on disk.
+/// Every file below a folder on disk. `prefix` says which suite, or suite and operator, the folder itself is; empty for a problems folder.
 ///
 /// # Errors
 /// Where the folder itself cannot be read. A file inside that cannot be read is in the list, with the reason.
-pub(super) fn below(root: &Path) -> Result<Vec<File>, String> {
+pub(super) fn below(root: &Path, prefix: &[String]) -> Result<Vec<File>, String> {
     let mut found = Vec::new();
-    fs::read_dir(root).map_err(|error| format!("cannot read the problems folder {}: {error}", root.display()))?;
-    walk(root, &mut Vec::new(), &mut found);
+    fs::read_dir(root).map_err(|error| format!("cannot read the folder {}: {error}", root.display()))?;
+    walk(root, &mut prefix.to_vec(), &mut found);
     Ok(found)
 }
 

@@ -11,13 +11,14 @@ use toml::Spanned;
 
 use super::per_shape::Field;
 use super::schema::{RawNumber, RawProblem, RawTensor, Table, in_order};
+use super::table;
 use super::{
     Contract, Cost, DISTRIBUTIONS, Operator, PUBLISHED, Param, Path, PerShape, Recipe, Role, Tensor, TensorType,
 };
-use super::{suggest, table};
 use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::shape::{Params, Shape};
+use crate::suggest;
 
 /// Shapes small enough for the emulator have ids that start with this.
 pub const TWIN_PREFIX: &str = "small-";
@@ -246,7 +247,7 @@ impl<'a> Reader<'a> {
         let mut variants = BTreeMap::new();
         for (distribution, fields) in in_order(table) {
             if !DISTRIBUTIONS.contains(&distribution) {
-                let hint = suggest::hint(&suggest::nearest(distribution, DISTRIBUTIONS));
+                let hint = suggest::hint(distribution, DISTRIBUTIONS);
                 let known = DISTRIBUTIONS.join(" ");
                 self.report(
                     fields.span(),

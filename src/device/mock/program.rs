@@ -34,11 +34,23 @@ pub(super) enum Step {
         class: Class,
         reason: String,
     },
+    /// Only in the module's first `launches` launches: a kernel that stops working.
+    First {
+        launches: u64,
+        step: Box<Step>,
+    },
+    /// Only after them: a kernel that begins to misbehave.
+    After {
+        launches: u64,
+        step: Box<Step>,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Program {
     pub(super) steps: Vec<Step>,
+    /// Launches of this module so far.
+    pub(super) launches: u64,
     times: Vec<f64>,
     throttled_every: Option<usize>,
 }
@@ -64,46 +76,15 @@ impl Program {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let words: Vec<&str> = rest.split_whitespace().collect();
-        let step = match (verb, words.as_slice()) {
-            ("copy", [from, to]) => Step::Copy {
-                from: (*from).to_owned(),
-                to: (*to).to_owned(),
-            },
-            ("scale", [dtype, from, to, factor]) => Step::Scale {
-                dtype: parse(dtype)?,
-                from: (*from).to_owned(),
-                to: (*to).to_owned(),
-                factor: parse(factor)?,
-            },
-            ("fill", [dtype, to, value]) => Step::Fill {
-                dtype: parse(dtype)?,
-                to: (*to).to_owned(),
-                value: parse(value)?,
-            },
-            ("noise", [dtype, to]) => Step::Noise {
-                dtype: parse(dtype)?,
-                to: (*to).to_owned(),
-            },
-            ("overrun", [to, past]) => Step::Overrun {
-                to: (*to).to_owned(),
-                past: parse(past)?,
-            },
-            ("print", _) => Step::Print(rest.to_owned()),
-            ("fail", [class, ..]) => fail(class, rest)?,
+        match (verb, words.as_slice()) {
             ("times", [_, ..]) => {
                 self.times = words.iter().map(|word| parse(word)).collect::<Result<_, _>>()?;
-                return Ok(());
             }
-            ("throttled", [every]) => {
-                self.throttled_every = Some(parse::<usize>(every)?.max(1));
-                return Ok(());
-            }
-            _ => return Err("no such step, or not its number of words".to_owned()),
-        };
-        self.steps.push(step);
+            ("throttled", [every]) => self.throttled_every = Some(parse::<usize>(every)?.max(1)),
+            _ => self.steps.push(step(verb, rest, &words)?),
+        }
         Ok(())
     }
-
     pub(super) fn time(&self, index: usize) -> f64 {
         match self.times.len() {
             0 => DEFAULT_TIME,
@@ -115,6 +96,53 @@ impl Program {
         self.throttled_every
             .is_some_and(|every| (index + 1).is_multiple_of(every))
     }
+}
+
+fn step(verb: &str, rest: &str, words: &[&str]) -> Result<Step, String> {
+    Ok(match (verb, words) {
+        ("copy", [from, to]) => Step::Copy {
+            from: (*from).to_owned(),
+            to: (*to).to_owned(),
+        },
+        ("scale", [dtype, from, to, factor]) => Step::Scale {
+            dtype: parse(dtype)?,
+            from: (*from).to_owned(),
+            to: (*to).to_owned(),
+            factor: parse(factor)?,
+        },
+        ("fill", [dtype, to, value]) => Step::Fill {
+            dtype: parse(dtype)?,
+            to: (*to).to_owned(),
+            value: parse(value)?,
+        },
+        ("noise", [dtype, to]) => Step::Noise {
+            dtype: parse(dtype)?,
+            to: (*to).to_owned(),
+        },
+        ("overrun", [to, past]) => Step::Overrun {
+            to: (*to).to_owned(),
+            past: parse(past)?,
+        },
+        ("print", _) => Step::Print(rest.to_owned()),
+        ("fail", [class, ..]) => fail(class, rest)?,
+        ("first", [launches, ..]) => Step::First {
+            launches: parse(launches)?,
+            step: nested(rest)?,
+        },
+        ("after", [launches, ..]) => Step::After {
+            launches: parse(launches)?,
+            step: nested(rest)?,
+        },
+        _ => return Err("no such step, or not its number of words".to_owned()),
+    })
+}
+
+/// The step behind a number of launches.
+fn nested(rest: &str) -> Result<Box<Step>, String> {
+    let step_text = rest.split_once(' ').map_or("", |(_, step_text)| step_text);
+    let (verb, rest) = step_text.split_once(' ').unwrap_or((step_text, ""));
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    Ok(Box::new(step(verb, rest, &words)?))
 }
 
 fn fail(name: &str, rest: &str) -> Result<Step, String> {
