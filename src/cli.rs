@@ -10,6 +10,7 @@ mod history;
 mod keep;
 pub mod list;
 mod print;
+mod probe;
 pub mod request;
 mod run;
 mod session;
@@ -58,8 +59,9 @@ fn dispatch(cli: &Cli) -> Exit {
         Some(Command::Watch(args)) => watch::run(args, problems),
         Some(Command::History(args)) => history::run(args),
         Some(Command::Toolchain(command)) => toolchain::run(command),
-        Some(Command::Doctor(args)) => doctor::run(args, &[]),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
+        Some(Command::Check(args)) if let Some(device) = &args.probe => probe::run(device, args, problems),
         Some(Command::Check(args)) => check::run(args, problems),
         Some(Command::List(args)) => list::run(args, problems),
         Some(Command::DeviceCheck(args)) => device_check::run(args),
