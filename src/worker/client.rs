@@ -204,7 +204,8 @@ impl Supervisor {
                 ToWorker::Compare { job, a, .. } => (*job, a),
                 ToWorker::Cancel { .. } | ToWorker::Shutdown => continue,
             };
-            let patience = Duration::from_secs_f64((request.kernel_limit_s * 2.0).clamp(0.0, 1e6)) + self.options.margin;
+            let patience =
+                Duration::from_secs_f64((request.kernel_limit_s * 2.0).clamp(0.0, 1e6)) + self.options.margin;
             self.job = Some(Job {
                 id,
                 tracker: Tracker::new(request),
@@ -225,7 +226,9 @@ impl Supervisor {
                 self.live = None;
                 let sent = match self.spawn() {
                     Ok(()) => match &mut self.live {
-                        Some(live) => frame::send(&mut live.stdin, &order).await.map_err(|error| error.to_string()),
+                        Some(live) => frame::send(&mut live.stdin, &order)
+                            .await
+                            .map_err(|error| error.to_string()),
                         None => Ok(()),
                     },
                     Err(verdict) => Err(verdict.reason),
@@ -249,8 +252,14 @@ impl Supervisor {
             }
             return;
         }
-        let is_it = |order: &ToWorker| matches!(order, ToWorker::Run { job, .. } | ToWorker::Compare { job, .. } if *job == id);
-        if let Some(order) = self.waiting.iter().position(is_it).and_then(|index| self.waiting.remove(index)) {
+        let is_it =
+            |order: &ToWorker| matches!(order, ToWorker::Run { job, .. } | ToWorker::Compare { job, .. } if *job == id);
+        if let Some(order) = self
+            .waiting
+            .iter()
+            .position(is_it)
+            .and_then(|index| self.waiting.remove(index))
+        {
             let request = first_request(&order);
             let tracker = request.map(Tracker::new);
             if let Some(tracker) = tracker {
@@ -378,7 +387,10 @@ impl Supervisor {
     fn spawn(&mut self) -> Result<(), Verdict> {
         let program = self.options.program.clone();
         let failed = |what: String| {
-            Verdict::new(Class::Environment, format!("cannot start the worker {}: {what}", program.display()))
+            Verdict::new(
+                Class::Environment,
+                format!("cannot start the worker {}: {what}", program.display()),
+            )
         };
         let mut child = Command::new(&program)
             .args(["worker", "--device", &self.options.device])
@@ -430,7 +442,11 @@ impl Supervisor {
         }
         // The reader of standard error sees its end just after the process's.
         tokio::task::yield_now().await;
-        let words = live.stderr.lock().map(|tail| String::from_utf8_lossy(&tail).trim().to_owned()).unwrap_or_default();
+        let words = live
+            .stderr
+            .lock()
+            .map(|tail| String::from_utf8_lossy(&tail).trim().to_owned())
+            .unwrap_or_default();
         (status, words)
     }
 }

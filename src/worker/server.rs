@@ -94,7 +94,10 @@ pub fn serve(spec: &str, compiler: &mut dyn Compiler) -> ExitCode {
         Ok(both) => both,
         Err(error) => {
             // Standard output may be the very thing that is missing.
-            let _ = writeln!(io::stderr(), "ridgepoint worker: cannot take over standard output: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "ridgepoint worker: cannot take over standard output: {error}"
+            );
             return ExitCode::FAILURE;
         }
     };
@@ -189,7 +192,16 @@ fn work(
     let mut warm = Warm::default();
     let mut problems = Problems::default();
     while let Ok(order) = orders.recv() {
-        run_order(order, &mut *device, compiler, &mut warm, &mut problems, shared, messages, caught);
+        run_order(
+            order,
+            &mut *device,
+            compiler,
+            &mut warm,
+            &mut problems,
+            shared,
+            messages,
+            caught,
+        );
         if !device.is_usable() {
             // The next job gets a fresh process.
             return ExitCode::from(1);
@@ -207,7 +219,8 @@ impl Problems {
         if request.problems.is_some() {
             self.0 = None;
         }
-        self.0.get_or_insert_with(|| Catalogue::load(request.problems.as_deref()))
+        self.0
+            .get_or_insert_with(|| Catalogue::load(request.problems.as_deref()))
     }
 }
 
