@@ -45,7 +45,7 @@ impl Options {
         Self {
             device: device.into(),
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ridgepoint")),
-            cancel_grace: Duration::from_secs(2),
+            cancel_grace: Duration::from_millis(500),
             margin: Duration::from_secs(60),
         }
     }
