@@ -2,10 +2,15 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ridgepoint::measure::{Event, RunReport, RunRequest};
+use ridgepoint::verdict::Class;
+use ridgepoint::worker::client::{Options, Worker};
+use ridgepoint::worker::protocol::{FromWorker, ToWorker};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,7 +46,12 @@ impl Home {
 
     /// `run FIXTURE` on the emulator's smallest shape, as a document.
     fn verdict(&self, kernel: &str, more: &[&str]) -> (Value, i32) {
-        let args: Vec<&str> = ["run", kernel, "--json"].iter().chain(&SMALL).chain(more).copied().collect();
+        let args: Vec<&str> = ["run", kernel, "--json"]
+            .iter()
+            .chain(&SMALL)
+            .chain(more)
+            .copied()
+            .collect();
         let output = self.run(&args);
         let document = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}\n{}", text(&output.stdout), text(&output.stderr)));
@@ -68,7 +78,10 @@ fn expect(kernel: &str, more: &[&str], class: &str, exit: i32, reason: &str) -> 
     assert_eq!((&report["status"], code), (&Value::from(class), exit), "{report:#}");
     let said = report["reason"].as_str().unwrap();
     assert!(said.contains(reason), "{said}");
-    assert!(report["next"].as_array().is_some_and(|next| !next.is_empty()), "{report:#}");
+    assert!(
+        report["next"].as_array().is_some_and(|next| !next.is_empty()),
+        "{report:#}"
+    );
     report
 }
 
@@ -82,14 +95,24 @@ fn a_right_kernel_passes_without_a_compiler() {
     assert!(shape["timing"].is_null(), "the emulator measures no times");
     assert!(shape["counters"]["ctas"].as_u64().unwrap() > 0);
     assert_eq!(shape["roofline"]["bound"], "memory");
-    assert!(report["kernel"]["compile"]["compiler"].as_str().unwrap().contains("shipped PTX"), "{report:#}");
+    assert!(
+        report["kernel"]["compile"]["compiler"]
+            .as_str()
+            .unwrap()
+            .contains("shipped PTX"),
+        "{report:#}"
+    );
 }
 
 #[test]
 fn a_missing_file_is_a_wrong_call() {
     let output = Home::new().run(&["run", "no_such_kernel.cu"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("no file `no_such_kernel.cu`"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("no file `no_such_kernel.cu`"),
+        "{}",
+        text(&output.stderr)
+    );
     assert!(text(&output.stderr).contains("next: "));
     assert!(output.stdout.is_empty());
 }
@@ -108,11 +131,18 @@ fn wrong_names_in_the_call_are_said_with_the_right_ones() {
     ] {
         let output = home.run(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains(said),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
     }
     let output = home.run(&["run", starter, "--op", "rms_nrom", "--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&document["status"], output.status.code()), (&Value::from("invalid_kernel"), Some(2)));
+    assert_eq!(
+        (&document["status"], output.status.code()),
+        (&Value::from("invalid_kernel"), Some(2))
+    );
 }
 
 #[test]
@@ -123,7 +153,10 @@ fn an_unknown_operator_in_the_header_is_the_kernels_mistake() {
     fs::write(&path, kernel.replace("\"rms_norm\"", "\"rms_nrom\"")).unwrap();
     let output = home.run(&["run", path.to_str().unwrap(), "--device", "emulator", "--json"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&report["status"], output.status.code()), (&Value::from("invalid_kernel"), Some(1)));
+    assert_eq!(
+        (&report["status"], output.status.code()),
+        (&Value::from("invalid_kernel"), Some(1))
+    );
     assert_eq!(report["evidence"][0]["at"]["line"], 2, "{report:#}");
 }
 
@@ -137,14 +170,24 @@ fn a_broken_header_is_shown_with_its_place() {
 fn out_of_bounds_names_the_buffer() {
     let report = expect(&fixture("out_of_bounds.ptx"), &[], "memory_fault", 1, "`x`");
     let access = &report["shapes"][0]["evidence"][0];
-    assert_eq!((&access["kind"], &access["buffer"]), (&Value::from("access"), &Value::from("x")), "{report:#}");
+    assert_eq!(
+        (&access["kind"], &access["buffer"]),
+        (&Value::from("access"), &Value::from("x")),
+        "{report:#}"
+    );
     assert_eq!(access["offset"], 65536);
 }
 
 #[test]
 fn a_hang_ends_at_its_limit() {
     let began = Instant::now();
-    expect(&fixture("hang.ptx"), &["--kernel-limit", "1"], "timeout", 1, "did not finish");
+    expect(
+        &fixture("hang.ptx"),
+        &["--kernel-limit", "1"],
+        "timeout",
+        1,
+        "did not finish",
+    );
     assert!(began.elapsed() > Duration::from_millis(900));
 }
 
@@ -156,7 +199,13 @@ fn a_deadlock_says_who_waits() {
 
 #[test]
 fn writing_nothing_is_told_apart_from_writing_wrong() {
-    let report = expect(&fixture("writes_nothing.ptx"), &[], "wrong_numbers", 1, "was not written at all");
+    let report = expect(
+        &fixture("writes_nothing.ptx"),
+        &[],
+        "wrong_numbers",
+        1,
+        "was not written at all",
+    );
     let output = &report["shapes"][0]["evidence"][0];
     assert_eq!(output["unwritten"], output["elements"]);
 }
@@ -192,7 +241,10 @@ fn files_that_are_no_kernels_are_refused() {
     fs::File::create(&large).unwrap().set_len(100 << 20).unwrap();
     let (report, code) = home.verdict(large.to_str().unwrap(), &[]);
     assert_eq!((&report["status"], code), (&Value::from("invalid_kernel"), 1));
-    assert!(report["reason"].as_str().unwrap().contains("the limit is"), "{report:#}");
+    assert!(
+        report["reason"].as_str().unwrap().contains("the limit is"),
+        "{report:#}"
+    );
     let empty = home.path().join("empty.cu");
     fs::write(&empty, "").unwrap();
     assert_eq!(home.verdict(empty.to_str().unwrap(), &[]).1, 1);
@@ -203,9 +255,16 @@ fn cuda_without_a_compiler_says_how_to_get_one() {
     let home = Home::new();
     let mut command = home.command(&["run", &fixture("broken.cu"), "--json", "--device", "emulator"]);
     // A path that holds no NVRTC turns the search off.
-    let output = command.env("RIDGEPOINT_NVRTC", home.path().join("nothing.so")).output().unwrap();
+    let output = command
+        .env("RIDGEPOINT_NVRTC", home.path().join("nothing.so"))
+        .output()
+        .unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&report["status"], output.status.code()), (&Value::from("environment"), Some(3)), "{report:#}");
+    assert_eq!(
+        (&report["status"], output.status.code()),
+        (&Value::from("environment"), Some(3)),
+        "{report:#}"
+    );
     assert!(report["next"].to_string().contains("toolchain install"), "{report:#}");
 }
 
@@ -218,7 +277,11 @@ fn a_source_that_does_not_compile_shows_the_line() {
         assert_eq!(code, 3);
         return;
     }
-    assert_eq!((&report["status"], code), (&Value::from("compile_error"), 1), "{report:#}");
+    assert_eq!(
+        (&report["status"], code),
+        (&Value::from("compile_error"), 1),
+        "{report:#}"
+    );
     assert_eq!(report["evidence"][0]["at"]["line"], 10, "{report:#}");
 }
 
@@ -228,7 +291,11 @@ fn devices_that_are_not_there_are_the_environments_fault() {
     for device in ["cuda:99", "quantum", "emulator:abacus"] {
         let output = home.run(&["run", "rms_norm/starter", "--device", device, "--json"]);
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((&report["status"], output.status.code()), (&Value::from("environment"), Some(3)), "{device}");
+        assert_eq!(
+            (&report["status"], output.status.code()),
+            (&Value::from("environment"), Some(3)),
+            "{device}"
+        );
         assert!(!report["next"].as_array().unwrap().is_empty());
     }
 }
@@ -236,19 +303,40 @@ fn devices_that_are_not_there_are_the_environments_fault() {
 #[test]
 fn times_are_not_compared_on_the_emulator() {
     let home = Home::new();
-    let args = ["compare", "rms_norm/starter", "rms_norm/starter", "--device", "emulator", "--shape", "small-one"];
+    let args = [
+        "compare",
+        "rms_norm/starter",
+        "rms_norm/starter",
+        "--device",
+        "emulator",
+        "--shape",
+        "small-one",
+    ];
     let output = home.run(&args);
     assert_eq!(output.status.code(), Some(3));
     let said = text(&output.stdout);
-    assert!(said.contains("times are not measured on the emulator") && said.contains("next:"), "{said}");
+    assert!(
+        said.contains("times are not measured on the emulator") && said.contains("next:"),
+        "{said}"
+    );
 }
 
 #[test]
 fn text_and_documents_do_not_mix() {
     let home = Home::new();
-    let output = home.run(&["run", &fixture("writes_nothing.ptx"), "--device", "emulator", "--shape", "small-tail"]);
+    let output = home.run(&[
+        "run",
+        &fixture("writes_nothing.ptx"),
+        "--device",
+        "emulator",
+        "--shape",
+        "small-tail",
+    ]);
     let said = text(&output.stdout);
-    assert!(said.contains("small-tail") && said.contains("wrong_numbers") && said.contains("█"), "{said}");
+    assert!(
+        said.contains("small-tail") && said.contains("wrong_numbers") && said.contains("█"),
+        "{said}"
+    );
     assert!(serde_json::from_str::<Value>(&said).is_err());
 }
 
@@ -281,10 +369,21 @@ fn a_history_that_cannot_be_used_does_not_stop_a_run() {
     connection.pragma_update(None, "user_version", 1000).unwrap();
     drop(connection);
     let before = fs::read(&file).unwrap();
-    let run = ["run", "rms_norm/starter", "--device", "emulator", "--shape", "small-one"];
+    let run = [
+        "run",
+        "rms_norm/starter",
+        "--device",
+        "emulator",
+        "--shape",
+        "small-one",
+    ];
     let output = home.run(&run);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("newer Ridgepoint"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("newer Ridgepoint"),
+        "{}",
+        text(&output.stderr)
+    );
     assert_eq!(fs::read(&file).unwrap(), before);
     assert_eq!(home.run(&["history"]).status.code(), Some(3));
 
@@ -296,7 +395,11 @@ fn a_history_that_cannot_be_used_does_not_stop_a_run() {
     fs::write(&file, &garbage).unwrap();
     let output = home.run(&run);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("was moved to"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("was moved to"),
+        "{}",
+        text(&output.stderr)
+    );
     let aside = fs::read_dir(file.parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -310,7 +413,11 @@ fn a_history_that_cannot_be_used_does_not_stop_a_run() {
     fs::write(home.path().join("ridgepoint"), "in the way").unwrap();
     let output = home.run(&run);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("cannot be written"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("cannot be written"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 /// A worker by itself, spoken to by hand.
@@ -319,7 +426,14 @@ struct RawWorker(Child);
 impl RawWorker {
     fn start(home: &Home, device: &str) -> Self {
         let mut command = home.command(&["worker", "--device", device]);
-        Self(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        Self(
+            command
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     fn receive(&mut self) -> Value {
@@ -364,7 +478,13 @@ fn a_worker_refuses_garbage_and_ends() {
     let home = Home::new();
     let mut worker = RawWorker::start(&home, "emulator");
     assert_eq!(worker.receive()["type"], "ready");
-    worker.0.stdin.as_mut().unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    worker
+        .0
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .unwrap();
     assert!(worker.ends());
 }
 
@@ -373,7 +493,10 @@ fn a_worker_without_its_device_says_so() {
     let home = Home::new();
     let mut worker = RawWorker::start(&home, "cuda:99");
     let message = worker.receive();
-    assert_eq!((&message["type"], &message["verdict"]["class"]), (&Value::from("unavailable"), &Value::from("environment")));
+    assert_eq!(
+        (&message["type"], &message["verdict"]["class"]),
+        (&Value::from("unavailable"), &Value::from("environment"))
+    );
     assert!(worker.ends());
 }
 
@@ -384,7 +507,10 @@ fn children(parent: u32) -> Vec<i32> {
         let Ok(status) = fs::read_to_string(entry.path().join("status")) else {
             continue;
         };
-        if status.lines().any(|line| line.split_whitespace().eq(["PPid:", &parent.to_string()])) {
+        if status
+            .lines()
+            .any(|line| line.split_whitespace().eq(["PPid:", &parent.to_string()]))
+        {
             found.extend(entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
         }
     }
@@ -394,7 +520,12 @@ fn children(parent: u32) -> Vec<i32> {
 /// A `run` of the kernel that loops for ever, once its worker is there.
 fn hanging_run(home: &Home) -> (Child, i32) {
     let mut command = home.command(&["run", &fixture("hang.ptx"), "--json", "--kernel-limit", "300"]);
-    let child = command.args(SMALL).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command
+        .args(SMALL)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(worker) = children(child.id()).first() {
@@ -408,7 +539,13 @@ fn hanging_run(home: &Home) -> (Child, i32) {
 }
 
 fn signal(process: i32, signal: &str) {
-    assert!(Command::new("kill").args([&format!("-{signal}"), &process.to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args([&format!("-{signal}"), &process.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 fn is_alive(process: i32) -> bool {
@@ -423,10 +560,20 @@ fn a_killed_worker_becomes_a_verdict() {
     signal(worker, "KILL");
     let output = child.wait_with_output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&report["status"], output.status.code()), (&Value::from("crashed"), Some(1)), "{report:#}");
+    assert_eq!(
+        (&report["status"], output.status.code()),
+        (&Value::from("crashed"), Some(1)),
+        "{report:#}"
+    );
     let reason = report["reason"].as_str().unwrap();
-    assert!(reason.contains("signal 9") && reason.contains("`launch`") && reason.contains("small-one"), "{reason}");
-    assert!(report["evidence"].to_string().contains("not finished: small-one"), "{report:#}");
+    assert!(
+        reason.contains("signal 9") && reason.contains("`launch`") && reason.contains("small-one"),
+        "{reason}"
+    );
+    assert!(
+        report["evidence"].to_string().contains("not finished: small-one"),
+        "{report:#}"
+    );
 }
 
 #[test]
@@ -436,7 +583,11 @@ fn ctrl_c_cancels_and_leaves_no_orphan() {
     signal(child.id().cast_signed(), "INT");
     let output = child.wait_with_output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&report["status"], output.status.code()), (&Value::from("cancelled"), Some(1)), "{report:#}");
+    assert_eq!(
+        (&report["status"], output.status.code()),
+        (&Value::from("cancelled"), Some(1)),
+        "{report:#}"
+    );
     assert!(!is_alive(worker));
 }
 
@@ -460,7 +611,12 @@ fn watch_runs_again_when_an_editor_saves_by_renaming() {
     let kernel = fs::read_to_string(fixture("writes_nothing.ptx")).unwrap();
     fs::write(&path, &kernel).unwrap();
     let mut command = home.command(&["watch", path.to_str().unwrap()]);
-    let mut child = command.args(SMALL).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .args(SMALL)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let (lines, heard) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -476,7 +632,11 @@ fn watch_runs_again_when_an_editor_saves_by_renaming() {
         let deadline = Instant::now() + Duration::from_secs(60);
         while !said.contains(word) {
             let left = deadline.saturating_duration_since(Instant::now());
-            said.push_str(&heard.recv_timeout(left).unwrap_or_else(|_| panic!("`{word}` did not come: {said}")));
+            said.push_str(
+                &heard
+                    .recv_timeout(left)
+                    .unwrap_or_else(|_| panic!("`{word}` did not come: {said}")),
+            );
         }
     };
     wait_for("was not written at all");
@@ -490,4 +650,117 @@ fn watch_runs_again_when_an_editor_saves_by_renaming() {
     wait_for("memory_fault");
     signal(child.id().cast_signed(), "INT");
     assert!(child.wait().unwrap().code().is_some());
+}
+
+/// A supervised worker whose program is a shell script, and the reports of the jobs given to it.
+fn supervised(home: &Home, script: &str, requests: &[RunRequest]) -> Vec<RunReport> {
+    let program = home.path().join("worker.sh");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let options = Options {
+        program,
+        margin: Duration::from_millis(300),
+        ..Options::new("emulator")
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut worker = Worker::start(options);
+        for (job, request) in requests.iter().enumerate() {
+            let request = Box::new(request.clone());
+            worker
+                .send(ToWorker::Run {
+                    job: job as u64,
+                    request,
+                })
+                .await;
+        }
+        let mut reports = Vec::new();
+        while reports.len() < requests.len() {
+            let message = tokio::time::timeout(Duration::from_secs(60), worker.next())
+                .await
+                .unwrap();
+            if let Some(FromWorker::Event {
+                event: Event::Finished(report),
+                ..
+            }) = message
+            {
+                reports.push(*report);
+            }
+        }
+        reports
+    })
+}
+
+fn request() -> RunRequest {
+    RunRequest {
+        kernel_limit_s: 0.1,
+        ..RunRequest::new("kernel.ptx")
+    }
+}
+
+#[test]
+fn garbage_from_a_worker_is_a_crash_and_no_more() {
+    let reports = supervised(
+        &Home::new(),
+        "echo 'Segmentation fault, perhaps'; sleep 100",
+        &[request(), request()],
+    );
+    for report in reports {
+        assert_eq!(report.status, Class::Crashed);
+        assert!(report.reason.contains("not a message"), "{}", report.reason);
+        assert!(!report.next.is_empty());
+    }
+}
+
+#[test]
+fn a_silent_worker_is_killed_after_its_limit() {
+    let reports = supervised(&Home::new(), "sleep 100", &[request()]);
+    assert_eq!(reports[0].status, Class::Timeout);
+    assert!(reports[0].reason.contains("did not answer"), "{}", reports[0].reason);
+}
+
+#[test]
+fn the_last_words_of_a_worker_are_kept() {
+    let reports = supervised(
+        &Home::new(),
+        "head -c 4 >/dev/null; echo 'out of luck' >&2; exit 7",
+        &[request()],
+    );
+    assert_eq!(reports[0].status, Class::Crashed);
+    assert!(
+        reports[0].reason.contains("exited with status 7"),
+        "{}",
+        reports[0].reason
+    );
+    let evidence = serde_json::to_string(&reports[0].evidence).unwrap();
+    assert!(evidence.contains("out of luck"), "{evidence}");
+}
+
+#[test]
+fn a_worker_that_cannot_be_started_is_the_environments_fault() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let options = Options {
+        program: PathBuf::from("/no/such/program"),
+        ..Options::new("emulator")
+    };
+    let report = runtime.block_on(async {
+        let mut worker = Worker::start(options);
+        let request = Box::new(request());
+        worker.send(ToWorker::Run { job: 1, request }).await;
+        loop {
+            let message = tokio::time::timeout(Duration::from_secs(60), worker.next())
+                .await
+                .unwrap()
+                .unwrap();
+            if let FromWorker::Event {
+                event: Event::Finished(report),
+                ..
+            } = message
+            {
+                break report;
+            }
+        }
+    });
+    assert_eq!(report.status, Class::Environment);
+    assert!(report.reason.contains("/no/such/program"), "{}", report.reason);
 }
