@@ -12,6 +12,7 @@ mod judge;
 mod list;
 pub mod selftest;
 mod sensors;
+mod stdio;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -436,6 +437,7 @@ impl Device for CudaDevice {
     }
 
     fn take_output(&mut self) -> String {
+        stdio::flush();
         String::new()
     }
 
