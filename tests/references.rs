@@ -154,7 +154,9 @@ fn complaints(device: &mut EmulatorDevice, case: &Case<'_>, source: &Source, wan
     };
     let judged = case.outputs().filter_map(|output| {
         let evidence = compared(case, output, &got[&output.name], &bytes(output, want));
-        evidence.violation.map(|violation| format!("{place}: {}: {violation}", output.name))
+        evidence
+            .violation
+            .map(|violation| format!("{place}: {}: {violation}", output.name))
     });
     judged.collect()
 }
