@@ -34,8 +34,12 @@ fn best(threads: usize, module: &Module) -> Result<(f64, u64), Box<dyn std::erro
         ..LaunchConfig::default()
     };
     let never = AtomicBool::new(false);
-    let options =
-        Options { threads, step_budget: u64::MAX, cancel: &never, properties: DeviceProperties::default() };
+    let options = Options {
+        threads,
+        step_budget: u64::MAX,
+        cancel: &never,
+        properties: DeviceProperties::default(),
+    };
     let mut fastest = f64::INFINITY;
     let mut instructions = 0;
     for _ in 0..RUNS {

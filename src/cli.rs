@@ -1,16 +1,21 @@
 //! The command line: what scripts may rely on. Parsing here; each command in a file of its own.
 
 pub mod args;
+pub mod check;
 mod compare;
+mod device_check;
 mod doctor;
 pub mod exit;
 mod history;
 mod keep;
+pub mod list;
 mod print;
+mod probe;
 pub mod request;
 mod run;
 mod session;
 mod ship;
+mod table;
 pub mod text;
 mod toolchain;
 mod watch;
@@ -19,8 +24,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
 use crate::toolchain::Toolchain;
+use args::{Cli, Command};
 pub use exit::Exit;
 
 /// Runs the program: parses the command line and hands over to the command.
@@ -43,13 +48,23 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: &Cli) -> Exit {
     let problems = cli.problems.as_deref();
     match &cli.command {
+        None => crate::tui::run(crate::tui::Options {
+            device: cli.device.clone(),
+            theme: cli.theme.clone(),
+            open: cli.open.clone(),
+            problems: cli.problems.clone(),
+        }),
         Some(Command::Run(args)) => run::run(args, problems),
         Some(Command::Compare(args)) => compare::run(args, problems),
         Some(Command::Watch(args)) => watch::run(args, problems),
         Some(Command::History(args)) => history::run(args),
         Some(Command::Toolchain(command)) => toolchain::run(command),
-        Some(Command::Doctor(args)) => doctor::run(args, &[]),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
-        None | Some(_) => Exit::Environment,
+        Some(Command::Check(args)) if let Some(device) = &args.probe => probe::run(device, args, problems),
+        Some(Command::Check(args)) => check::run(args, problems),
+        Some(Command::List(args)) => list::run(args, problems),
+        Some(Command::DeviceCheck(args)) => device_check::run(args),
+        Some(_) => Exit::Environment,
     }
 }

@@ -66,7 +66,11 @@ fn cached_files(root: &Path) -> Vec<PathBuf> {
 #[test]
 fn shipped_ptx_is_made_from_its_source() {
     let (stale, count) = shipped::check(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    assert!(stale.is_empty(), "run `ridgepoint check --ship-ptx .`:\n{}", stale.join("\n"));
+    assert!(
+        stale.is_empty(),
+        "run `ridgepoint check --ship-ptx .`:\n{}",
+        stale.join("\n")
+    );
     assert!(count >= 20, "only {count} sources were found");
 }
 
@@ -86,9 +90,15 @@ fn shipped_ptx_needs_no_compiler_but_must_match() {
     assert_eq!(compiled.compiler, "shipped PTX (nvrtc 13.0.88)");
 
     let other = factor(3);
-    let changed = CompileRequest { defines: &other, ..request };
+    let changed = CompileRequest {
+        defines: &other,
+        ..request
+    };
     match toolchain.compile_shipped(&ptx, &changed) {
-        Ok(compiled) => assert!(compiled.compiler.starts_with("nvrtc"), "other tunables need the compiler"),
+        Ok(compiled) => assert!(
+            compiled.compiler.starts_with("nvrtc"),
+            "other tunables need the compiler"
+        ),
         Err(failure) => assert_eq!(failure.kind, FailureKind::NoCompiler),
     }
 }
@@ -98,7 +108,9 @@ fn a_ptx_kernel_goes_as_it_is() {
     let text = "/*---ridgepoint\n[[launch]]\nkernel = \"k\"\ngrid = 1\nblock = 1\nargs = []\n---*/\n\
                 .version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
     let file = kernel::load(Path::new("k.ptx"), Some(text)).unwrap();
-    let compiled = Toolchain::with_dirs(None).compile_kernel(&file, None, &[], None).unwrap();
+    let compiled = Toolchain::with_dirs(None)
+        .compile_kernel(&file, None, &[], None)
+        .unwrap();
     assert_eq!(&*compiled.ptx, text);
     assert!(compiled.cubin.is_none() && compiled.resources.is_empty());
 }
@@ -106,18 +118,26 @@ fn a_ptx_kernel_goes_as_it_is() {
 #[test]
 fn a_kernel_compiles_and_the_second_time_comes_from_the_cache() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(toolchain) = toolchain("cache", folder.path()) else { return };
+    let Some(toolchain) = toolchain("cache", folder.path()) else {
+        return;
+    };
     let defines = factor(2);
     let first = toolchain.compile(&request(SOURCE, &defines)).unwrap();
     assert!(!first.cached && first.notes.is_empty(), "{:?}", first.notes);
     assert!(first.compiler.starts_with("nvrtc "), "{}", first.compiler);
     assert!(first.ptx.contains(".visible .entry scale("));
-    assert!(first.ptx.contains(".file\t1 \"scale.cu\""), "the line table names the file alone");
+    assert!(
+        first.ptx.contains(".file\t1 \"scale.cu\""),
+        "the line table names the file alone"
+    );
     assert!(first.ptx.contains(".loc\t1 3 "), "line 3 is the editor's line 3");
 
     let second = toolchain.compile(&request(SOURCE, &defines)).unwrap();
     assert!(second.cached);
-    assert_eq!((&second.ptx, &second.compiler, &second.key), (&first.ptx, &first.compiler, &first.key));
+    assert_eq!(
+        (&second.ptx, &second.compiler, &second.key),
+        (&first.ptx, &first.compiler, &first.key)
+    );
 
     let other = factor(3);
     let third = toolchain.compile(&request(SOURCE, &other)).unwrap();
@@ -127,7 +147,9 @@ fn a_kernel_compiles_and_the_second_time_comes_from_the_cache() {
 #[test]
 fn a_damaged_cache_entry_is_compiled_again() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(toolchain) = toolchain("damaged cache", folder.path()) else { return };
+    let Some(toolchain) = toolchain("damaged cache", folder.path()) else {
+        return;
+    };
     let defines = factor(2);
     let first = toolchain.compile(&request(SOURCE, &defines)).unwrap();
     let files = cached_files(folder.path());
@@ -140,7 +162,10 @@ fn a_damaged_cache_entry_is_compiled_again() {
     let again = toolchain.compile(&request(SOURCE, &defines)).unwrap();
     assert!(!again.cached);
     assert_eq!(again.ptx, first.ptx);
-    assert!(toolchain.compile(&request(SOURCE, &defines)).unwrap().cached, "and kept again");
+    assert!(
+        toolchain.compile(&request(SOURCE, &defines)).unwrap().cached,
+        "and kept again"
+    );
 }
 
 #[test]
@@ -148,24 +173,36 @@ fn a_cache_that_cannot_be_written_costs_nothing_but_a_note() {
     let folder = tempfile::tempdir().unwrap();
     // A file where the cache folder should be: fails for root, too.
     std::fs::write(folder.path().join("cache"), "").unwrap();
-    let Some(toolchain) = toolchain("unwritable cache", folder.path()) else { return };
+    let Some(toolchain) = toolchain("unwritable cache", folder.path()) else {
+        return;
+    };
     let defines = factor(2);
     let compiled = toolchain.compile(&request(SOURCE, &defines)).unwrap();
-    assert!(compiled.notes[0].starts_with("the compiled code is not kept: "), "{:?}", compiled.notes);
+    assert!(
+        compiled.notes[0].starts_with("the compiled code is not kept: "),
+        "{:?}",
+        compiled.notes
+    );
     assert!(compiled.ptx.contains(".entry scale("));
 }
 
 #[test]
 fn compile_errors_point_at_editor_lines_header_included() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(toolchain) = toolchain("diagnostics", folder.path()) else { return };
+    let Some(toolchain) = toolchain("diagnostics", folder.path()) else {
+        return;
+    };
     let text = "/*---ridgepoint\n[[launch]]\nkernel = \"k\"\ngrid = 1\nblock = 1\nargs = [\"out\"]\n---*/\n\
                 extern \"C\" __global__ void k(float* out) {\n\tint unused = 1;\n\tout[0] = missing + 1;\n}\n";
     let file = kernel::load(Path::new("folder/k.cu"), Some(text)).unwrap();
     let failure = toolchain.compile_kernel(&file, None, &[], None).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Rejected);
     assert_eq!(failure.message, "line 10: identifier \"missing\" is undefined");
-    let error = failure.diagnostics.iter().find(|d| d.severity == Severity::Error).unwrap();
+    let error = failure
+        .diagnostics
+        .iter()
+        .find(|d| d.severity == Severity::Error)
+        .unwrap();
     assert_eq!((error.line, error.column, &error.file), (Some(10), Some(11), &None));
     assert_eq!(error.excerpt.as_deref(), Some("out[0] = missing + 1;"));
 }
@@ -173,7 +210,9 @@ fn compile_errors_point_at_editor_lines_header_included() {
 #[test]
 fn strange_options_are_an_answer_not_a_crash() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(toolchain) = toolchain("options", folder.path()) else { return };
+    let Some(toolchain) = toolchain("options", folder.path()) else {
+        return;
+    };
     let defines = factor(1);
     for option in ["--no-such-option", "--gpu-architecture=compute_999", "-D", "a\0b", ""] {
         let options = vec![option.to_owned()];
@@ -191,7 +230,9 @@ fn strange_options_are_an_answer_not_a_crash() {
 #[test]
 fn ptxas_gives_machine_code_and_figures() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(toolchain) = toolchain("ptxas", folder.path()) else { return };
+    let Some(toolchain) = toolchain("ptxas", folder.path()) else {
+        return;
+    };
     if toolchain.found().ptxas.is_none() {
         eprintln!("ptxas: skipped: ptxas was not found here");
         return;
@@ -204,7 +245,10 @@ fn ptxas_gives_machine_code_and_figures() {
     let compiled = toolchain.compile(&request).unwrap();
     assert_eq!(compiled.arch, "sm_90");
     assert!(compiled.cubin.as_deref().unwrap().starts_with(b"\x7fELF"));
-    assert_eq!((compiled.resources.len(), compiled.resources[0].kernel.as_str()), (1, "scale"));
+    assert_eq!(
+        (compiled.resources.len(), compiled.resources[0].kernel.as_str()),
+        (1, "scale")
+    );
     assert!(compiled.resources[0].registers > 0);
     let again = toolchain.compile(&request).unwrap();
     assert!(again.cached);
@@ -212,10 +256,16 @@ fn ptxas_gives_machine_code_and_figures() {
 
     // 64 KB of static shared memory: NVRTC takes it, ptxas does not, and it names the kernel.
     let greedy = "extern \"C\" __global__ void greedy(float* out) {\n    __shared__ volatile float s[16384];\n    s[threadIdx.x] = 1;\n    out[0] = s[0];\n}\n";
-    let request = CompileRequest { source: greedy, ..request };
+    let request = CompileRequest {
+        source: greedy,
+        ..request
+    };
     let failure = toolchain.compile(&request).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Rejected);
-    assert!(failure.message.contains("greedy") && failure.message.contains("shared"), "{failure}");
+    assert!(
+        failure.message.contains("greedy") && failure.message.contains("shared"),
+        "{failure}"
+    );
 
     // A target that the device is not: no machine code, but the PTX is there.
     let request = CompileRequest {
@@ -225,13 +275,18 @@ fn ptxas_gives_machine_code_and_figures() {
     };
     let compiled = toolchain.compile(&request).unwrap();
     assert!(compiled.cubin.is_none());
-    assert_eq!(compiled.notes, ["no machine code: the code is for sm_100, the device is sm_90"]);
+    assert_eq!(
+        compiled.notes,
+        ["no machine code: the code is for sm_100, the device is sm_90"]
+    );
 }
 
 #[test]
 fn shipping_writes_ptx_that_its_own_check_accepts() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(toolchain) = toolchain("ship", folder.path()) else { return };
+    let Some(toolchain) = toolchain("ship", folder.path()) else {
+        return;
+    };
     let repo = folder.path().join("repo");
     let kernels = repo.join("problems/suite/op/kernels");
     std::fs::create_dir_all(&kernels).unwrap();
@@ -244,7 +299,10 @@ fn shipping_writes_ptx_that_its_own_check_accepts() {
 
     let ptx = std::fs::read_to_string(kernels.join("k.ptx")).unwrap();
     assert_eq!(Head::of(&ptx).unwrap().arch, DEFAULT_ARCH);
-    assert!(!ptx.contains(&*folder.path().to_string_lossy()), "no folder of this machine is in it");
+    assert!(
+        !ptx.contains(&*folder.path().to_string_lossy()),
+        "no folder of this machine is in it"
+    );
     let file = kernel::load(&kernels.join("k.cu"), None).unwrap();
     let without = Toolchain::with_dirs(None);
     let defaults = [("BLOCK".to_owned(), 64)];
@@ -253,4 +311,71 @@ fn shipping_writes_ptx_that_its_own_check_accepts() {
 
     std::fs::write(kernels.join("k.cu"), text.replace("BLOCK; }", "BLOCK + 1; }")).unwrap();
     assert_eq!(shipped::check(&repo).unwrap().0.len(), 1, "its PTX is of another text");
+}
+
+fn ridgepoint(root: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_ridgepoint"))
+        .args(arguments)
+        .env("RIDGEPOINT_DATA_DIR", root)
+        // Nothing of this machine's compilers: what is tested is how their absence is told.
+        .env("PATH", root)
+        .env_remove("CUDA_HOME")
+        .env("RIDGEPOINT_NVRTC", root.join("libnvrtc.so.13"))
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn status_and_doctor_tell_of_a_broken_compiler_and_the_emulator_still_works() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("libnvrtc.so.13"), "not a library").unwrap();
+
+    let (code, stdout, _) = ridgepoint(folder.path(), &["toolchain", "status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(
+        (code, &status["can_compile"]),
+        (Some(3), &serde_json::Value::Bool(false))
+    );
+    assert!(
+        status["tools"][0]["problem"]
+            .as_str()
+            .unwrap()
+            .contains("libnvrtc.so.13")
+    );
+
+    let (code, stdout, stderr) = ridgepoint(folder.path(), &["doctor", "--json"]);
+    let doctor: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(
+        (code, &doctor["works"]),
+        (Some(0), &serde_json::Value::Bool(true)),
+        "{stdout}{stderr}"
+    );
+    let checks = doctor["checks"].as_array().unwrap();
+    for check in checks {
+        let good = check["state"] == "ok";
+        assert_eq!(good, check["advice"].is_null(), "every gap says what to do: {check}");
+    }
+    let state = |name: &str| {
+        checks
+            .iter()
+            .find(|check| check["name"] == name)
+            .map(|check| check["state"].clone())
+    };
+    assert_eq!(state("nvrtc").unwrap(), "gap");
+    assert_eq!(state("python3").unwrap(), "gap");
+}
+
+#[test]
+fn an_installation_that_cannot_begin_says_what_to_do_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, stdout, stderr) = ridgepoint(folder.path(), &["toolchain", "install"]);
+    assert_eq!((code, stdout.as_str()), (Some(3), ""));
+    assert!(
+        stderr.contains("python3 was not found") && stderr.contains("try: install Python 3"),
+        "{stderr}"
+    );
+    let left: Vec<_> = folder.path().join("data").read_dir().unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }

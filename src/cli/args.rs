@@ -43,6 +43,9 @@ pub enum Command {
     Toolchain(ToolchainCommand),
     /// Validate problems, kernels and themes
     Check(CheckArgs),
+    /// Check everything about a device that no other machine can check
+    #[command(hide = true)]
+    DeviceCheck(DeviceCheckArgs),
     /// Own a device and serve jobs on standard input and output
     #[command(hide = true)]
     Worker(WorkerArgs),
@@ -142,9 +145,6 @@ pub struct HistoryArgs {
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Also run the device's self-test: generators, comparison, faults, hangs and launch features
-    #[arg(long, value_name = "DEVICE")]
-    pub device_check: Option<String>,
     #[arg(long)]
     pub json: bool,
 }
@@ -182,4 +182,13 @@ pub struct CheckArgs {
 pub struct WorkerArgs {
     #[arg(long)]
     pub device: String,
+}
+
+#[derive(Debug, Args)]
+pub struct DeviceCheckArgs {
+    /// cuda:N or emulator[:PROFILE]
+    pub device: String,
+    /// Only this faulting case, in this process
+    #[arg(long)]
+    pub case: Option<String>,
 }

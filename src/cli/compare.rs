@@ -22,8 +22,14 @@ pub(super) fn run(args: &CompareArgs, problems: Option<&Path>) -> Exit {
         Ok(session) => session,
         Err(error) => return run::no_session(&error),
     };
-    let style = if args.json { Style::of(&io::stderr()) } else { Style::of(&io::stdout()) };
-    let ended = session.compare(&a.request, &b.request, &mut |event| run::tell(&text::event(event, style), args.json));
+    let style = if args.json {
+        Style::of(&io::stderr())
+    } else {
+        Style::of(&io::stdout())
+    };
+    let ended = session.compare(&a.request, &b.request, &mut |event| {
+        run::tell(&text::event(event, style), args.json)
+    });
     let Ended::Compared(report) = ended else {
         print::note("stopped");
         return Exit::Failed;
@@ -45,7 +51,9 @@ fn exit(report: &CompareReport) -> Exit {
 
 fn summary(report: &CompareReport, style: Style) -> String {
     let mut all = String::new();
-    let failed = [("A", &report.a), ("B", &report.b)].into_iter().filter(|(_, run)| run.status != Class::Passed);
+    let failed = [("A", &report.a), ("B", &report.b)]
+        .into_iter()
+        .filter(|(_, run)| run.status != Class::Passed);
     let mut said = None;
     for (name, run) in failed {
         // Both sides share one verdict where the comparison as a whole could not be made.
@@ -71,5 +79,8 @@ fn line(shape: &CompareShape) -> String {
         Comparison::Unclear => "UNCLEAR",
     };
     let [low, high] = shape.ci95;
-    format!("{:<12} {word}: {:.4}x [{low:.4}, {high:.4}], {} samples", shape.id, shape.ratio, shape.samples)
+    format!(
+        "{:<12} {word}: {:.4}x [{low:.4}, {high:.4}], {} samples",
+        shape.id, shape.ratio, shape.samples
+    )
 }

@@ -21,7 +21,12 @@ pub struct Named {
 ///
 /// # Errors
 /// For a call that is wrong whatever the kernel does: exit status 2.
-pub fn named(kernel: &str, target: &TargetArgs, catalogue: &Catalogue, problems: Option<&Path>) -> Result<Named, Box<Verdict>> {
+pub fn named(
+    kernel: &str,
+    target: &TargetArgs,
+    catalogue: &Catalogue,
+    problems: Option<&Path>,
+) -> Result<Named, Box<Verdict>> {
     let path = PathBuf::from(kernel);
     let builtin = (!path.exists()).then(|| build::builtin(catalogue, &path)).flatten();
     if builtin.is_none() && !path.exists() {
@@ -47,7 +52,11 @@ pub fn named(kernel: &str, target: &TargetArgs, catalogue: &Catalogue, problems:
     };
     let file = match &builtin {
         Some(_) => kernel.to_owned(),
-        None => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+        None => path
+            .canonicalize()
+            .unwrap_or_else(|_| path.clone())
+            .display()
+            .to_string(),
     };
     check(&request, &path, text.as_deref(), catalogue)?;
     Ok(Named { request, file, text })
@@ -74,7 +83,9 @@ fn tunables(given: &[String]) -> Result<Vec<(String, i64)>, Box<Verdict>> {
                 .split_once('=')
                 .and_then(|(name, value)| Some((name.trim().to_owned(), value.trim().parse().ok()?)));
             parsed.ok_or_else(|| {
-                Box::new(wrong(format!("`--tune {text}`: expected NAME=VALUE with a whole number, as in `--tune BLOCK=256`")))
+                Box::new(wrong(format!(
+                    "`--tune {text}`: expected NAME=VALUE with a whole number, as in `--tune BLOCK=256`"
+                )))
             })
         })
         .collect()
@@ -102,7 +113,11 @@ fn no_kernel(kernel: &str, catalogue: &Catalogue) -> Verdict {
     let Some(operator) = kernel.split('/').next().and_then(|name| catalogue.operator(name).ok()) else {
         return verdict.try_next("check the path; `ridgepoint list kernels` shows the built-in kernels");
     };
-    let names: Vec<String> = operator.kernels.iter().map(|source| format!("{}/{}", operator.name, stem(&source.name))).collect();
+    let names: Vec<String> = operator
+        .kernels
+        .iter()
+        .map(|source| format!("{}/{}", operator.name, stem(&source.name)))
+        .collect();
     verdict.try_next(format!("built-in kernels of `{}`: {}", operator.name, names.join(", ")))
 }
 
@@ -137,4 +152,3 @@ fn check_shapes(request: &RunRequest, operator: &Operator) -> Result<(), Box<Ver
 fn check_distributions(request: &RunRequest, operator: &Operator) -> Result<(), Box<Verdict>> {
     crate::measure::inputs::cases(operator, request.seed, request.seeds, &request.distributions).map(|_| ())
 }
-

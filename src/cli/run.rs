@@ -33,7 +33,11 @@ pub(super) fn run(args: &RunArgs, problems: Option<&Path>) -> Exit {
 
 /// One run on an open session: prints it, keeps it. `None` where the user would not wait for its end.
 pub(super) fn once(named: &Named, session: &mut Session, keeper: &mut Keeper, json: bool) -> Option<RunReport> {
-    let style = if json { Style::of(&io::stderr()) } else { Style::of(&io::stdout()) };
+    let style = if json {
+        Style::of(&io::stderr())
+    } else {
+        Style::of(&io::stdout())
+    };
     let ended = session.run(&named.request, &mut |event| tell(&text::event(event, style), json));
     let Ended::Run(report) = ended else {
         print::note("stopped");

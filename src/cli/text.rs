@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 
+use crate::measure::report::ShapeReport;
 use crate::measure::report::{RooflineReport, TimingReport};
 use crate::measure::{Event, RunReport, Stage, StageState};
-use crate::measure::report::ShapeReport;
 use crate::verdict::{Class, Evidence, Location, OutputEvidence, Severity, Verdict};
 
 /// Colours, where the reader can see them.
@@ -24,7 +24,11 @@ impl Style {
     }
 
     fn paint(self, code: u8, text: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     fn good(self, text: &str) -> String {
@@ -42,14 +46,22 @@ impl Style {
     /// A class's name, padded and coloured.
     pub fn class(self, class: Class) -> String {
         let name = format!("{class:<13}");
-        if class == Class::Passed { self.good(&name) } else { self.bad(&name) }
+        if class == Class::Passed {
+            self.good(&name)
+        } else {
+            self.bad(&name)
+        }
     }
 }
 
 /// What to print for an event of a run; empty for those that say nothing new.
 pub fn event(event: &Event, style: Style) -> String {
     match event {
-        Event::Started { operator, device, shapes } => format!(
+        Event::Started {
+            operator,
+            device,
+            shapes,
+        } => format!(
             "{} on {}, {} shape{}\n",
             operator.as_deref().unwrap_or("?"),
             device.name,
@@ -75,7 +87,11 @@ pub fn event(event: &Event, style: Style) -> String {
 pub fn shape(report: &ShapeReport, style: Style) -> String {
     let mut text = format!("{:<12} {}", report.id, style.class(report.status));
     if report.status == Class::Passed {
-        let _ = write!(text, " {}", report.timing.as_ref().map_or_else(|| report.reason.clone(), timing));
+        let _ = write!(
+            text,
+            " {}",
+            report.timing.as_ref().map_or_else(|| report.reason.clone(), timing)
+        );
         if let Some(place) = report.roofline.as_ref().map(roofline) {
             let _ = write!(text, "  {place}");
         }
@@ -116,19 +132,34 @@ fn timing(timing: &TimingReport) -> String {
         crate::measure::report::TimingKind::Measured => "measured",
         crate::measure::report::TimingKind::Modelled => "modelled",
     };
-    format!("{:.2} us +- {half:.2} ({kind}, {cache}, {} samples)", timing.median_us, timing.samples)
+    format!(
+        "{:.2} us +- {half:.2} ({kind}, {cache}, {} samples)",
+        timing.median_us, timing.samples
+    )
 }
 
 fn roofline(roofline: &RooflineReport) -> String {
     match roofline.fraction {
-        Some(fraction) => format!("{:.1} % of the {} roof ({:.2} us)", fraction * 100.0, roofline.bound, roofline.t_sol_us),
+        Some(fraction) => format!(
+            "{:.1} % of the {} roof ({:.2} us)",
+            fraction * 100.0,
+            roofline.bound,
+            roofline.t_sol_us
+        ),
         None => format!("bound by {} ({:.2} FLOP/B)", roofline.bound, roofline.intensity),
     }
 }
 
 /// The end of a run: its verdict and what to try next.
 pub fn ending(report: &RunReport, style: Style) -> String {
-    let mut text = format!("{} {}\n", style.class(report.status), report.reason);
+    // A single shape has just said it.
+    let said = report
+        .shapes
+        .iter()
+        .any(|shape| shape.status != Class::Passed && shape.reason == report.reason);
+    let reason = if said { "" } else { report.reason.as_str() };
+    let mut text = format!("{} {reason}", style.class(report.status)).trim_end().to_owned();
+    text.push('\n');
     for piece in &report.evidence {
         text.push_str(&indent(&evidence(piece, style)));
     }
@@ -289,7 +320,11 @@ fn map(rows: &[Vec<f32>], style: Style) -> String {
     for row in rows {
         text.push('\n');
         let line: String = row.iter().map(|share| shade(*share)).collect();
-        text.push_str(&if row.iter().any(|share| *share > 0.0) { style.bad(&line) } else { line });
+        text.push_str(&if row.iter().any(|share| *share > 0.0) {
+            style.bad(&line)
+        } else {
+            line
+        });
     }
     text
 }

@@ -103,7 +103,13 @@ fn machine_arch(device: &DeviceInfo) -> Option<String> {
     if device.kind != DeviceKind::Cuda {
         return None;
     }
-    let property = |name: &str| device.properties.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+    let property = |name: &str| {
+        device
+            .properties
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
     Some(format!("sm_{}{}", property("cc_major")?, property("cc_minor")?))
 }
 
@@ -159,7 +165,10 @@ pub fn compile_verdict(failure: &CompileFailure, file: &KernelFile) -> Verdict {
             severity: severity(diagnostic.severity),
             message: diagnostic.message.clone(),
             at: diagnostic.line.map(|line| Location {
-                file: diagnostic.file.clone().unwrap_or_else(|| file.path.display().to_string()),
+                file: diagnostic
+                    .file
+                    .clone()
+                    .unwrap_or_else(|| file.path.display().to_string()),
                 line,
                 column: diagnostic.column,
             }),

@@ -54,6 +54,12 @@ pub(super) fn hard_bound(operator: &Operator, shape: &Shape, device: &DeviceInfo
 }
 
 fn l2_bytes(device: &DeviceInfo, profile: &MachineProfile) -> u64 {
-    let reported = device.properties.iter().find(|(name, _)| name == "l2_bytes").map(|(_, value)| *value);
-    reported.and_then(|value| u64::try_from(value).ok()).unwrap_or(profile.l2_bytes.unwrap_or(0))
+    let reported = device
+        .properties
+        .iter()
+        .find(|(name, _)| name == "l2_bytes")
+        .map(|(_, value)| *value);
+    reported
+        .and_then(|value| u64::try_from(value).ok())
+        .unwrap_or(profile.l2_bytes.unwrap_or(0))
 }

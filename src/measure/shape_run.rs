@@ -300,9 +300,12 @@ pub(super) fn with_two<T>(
     let reference = build::reference(operator, shape, bench)?;
     let info = bench.device.info().clone();
     let plans = [jobs[0].loaded.plan(shape, &info)?, jobs[1].loaded.plan(shape, &info)?];
-    let tensors = operator
-        .tensors_of(shape)
-        .map_err(|reason| Box::new(Verdict::new(Class::Environment, format!("problem `{}`: {reason}", operator.name))))?;
+    let tensors = operator.tensors_of(shape).map_err(|reason| {
+        Box::new(Verdict::new(
+            Class::Environment,
+            format!("problem `{}`: {reason}", operator.name),
+        ))
+    })?;
     let mut needs = Needs::default();
     for plan in &plans {
         needs_of(&tensors, plan, &mut needs);
@@ -337,5 +340,7 @@ fn set_both(jobs: &[ShapeJob<'_>; 2], bench: &mut Bench<'_>, subjects: &[Subject
         seed: jobs[0].request.seed,
         distribution: crate::problem::PUBLISHED.to_owned(),
     };
-    subjects.iter().try_for_each(|subject| timing::set_stage(bench, subject, &case))
+    subjects
+        .iter()
+        .try_for_each(|subject| timing::set_stage(bench, subject, &case))
 }

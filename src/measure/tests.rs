@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use super::bench::Bench;
 use super::build::{self, Compiled, Compiler};
 use super::cancel::Cancel;
-use super::{Event, RunReport, RunRequest, Stage, StageState, Warm, pipeline};
+use super::report::{Comparison, CompileReport};
+use super::{Event, RunReport, RunRequest, Stage, StageState, Warm, compare, pipeline, probe};
 use crate::device::mock::MockDevice;
-use super::report::CompileReport;
 use crate::device::{Device, DeviceInfo, Image};
 use crate::kernel::{KernelFile, Language};
 use crate::problem::Catalogue;
@@ -21,7 +21,13 @@ use crate::verdict::{Class, Evidence, Outcome, Verdict};
 struct NoCompiler;
 
 impl Compiler for NoCompiler {
-    fn compile(&mut self, file: &KernelFile, shipped: Option<&str>, _: &[(String, i64)], _: &DeviceInfo) -> Outcome<Compiled> {
+    fn compile(
+        &mut self,
+        file: &KernelFile,
+        shipped: Option<&str>,
+        _: &[(String, i64)],
+        _: &DeviceInfo,
+    ) -> Outcome<Compiled> {
         let ptx = match (file.language, shipped) {
             (Language::Ptx, _) => Arc::clone(&file.text),
             (_, Some(ptx)) => Arc::from(ptx),
@@ -101,7 +107,11 @@ impl Table {
         fs::write(problem.join("reference.cu"), REFERENCE).unwrap();
         fs::write(problem.join("reference.ptx"), "// mock scale f32 x out 2\n").unwrap();
         let catalogue = Catalogue::load(Some(&folder.path().join("problems")));
-        let broken: Vec<_> = catalogue.broken.iter().filter(|broken| broken.name == "double").collect();
+        let broken: Vec<_> = catalogue
+            .broken
+            .iter()
+            .filter(|broken| broken.name == "double")
+            .collect();
         assert!(broken.is_empty(), "{broken:?}");
         Self {
             folder,
@@ -151,7 +161,10 @@ impl Table {
             panic!("the last event is not the end")
         };
         // As JSON, because evidence may hold NaN.
-        assert_eq!(serde_json::to_value(last).unwrap(), serde_json::to_value(&report).unwrap());
+        assert_eq!(
+            serde_json::to_value(last).unwrap(),
+            serde_json::to_value(&report).unwrap()
+        );
         report
     }
 
@@ -175,7 +188,10 @@ fn a_right_kernel_passes_every_shape_and_is_timed() {
     assert_eq!(report.shapes.len(), 2);
     for shape in &report.shapes {
         let verify = shape.verify.as_ref().unwrap();
-        assert_eq!((verify.seeds, verify.repeats, verify.checked_after_timing), (2, 2, true));
+        assert_eq!(
+            (verify.seeds, verify.repeats, verify.checked_after_timing),
+            (2, 2, true)
+        );
         let timing = shape.timing.as_ref().unwrap();
         assert!((timing.median_us - 10.0).abs() < 0.02, "{timing:?}");
         assert_eq!(timing.all_us.len(), timing.samples as usize);
@@ -200,7 +216,11 @@ fn a_kernel_that_writes_nothing_is_told_so() {
     let (class, report) = status_of(&["print idle"]);
     assert_eq!(class, Class::WrongNumbers);
     assert_eq!(report.shapes[0].reason, "output `out` was not written at all");
-    assert!(report.next[0].contains("no element of `out` was written"), "{:?}", report.next);
+    assert!(
+        report.next[0].contains("no element of `out` was written"),
+        "{:?}",
+        report.next
+    );
 }
 
 #[test]
@@ -220,7 +240,11 @@ fn a_second_execution_must_give_the_same_bits() {
 fn a_write_past_the_end_is_a_memory_fault_with_its_place() {
     let (class, report) = status_of(&[RIGHT, "overrun out 4"]);
     assert_eq!(class, Class::MemoryFault);
-    assert!(report.shapes[0].reason.contains("4 bytes past its end"), "{}", report.shapes[0].reason);
+    assert!(
+        report.shapes[0].reason.contains("4 bytes past its end"),
+        "{}",
+        report.shapes[0].reason
+    );
 }
 
 #[test]
@@ -243,7 +267,10 @@ fn a_time_under_the_launch_floor_is_refused() {
 fn throttled_samples_are_counted_and_dropped() {
     let (_, report) = status_of(&[RIGHT, "times 10 99", "throttled 2"]);
     let timing = report.shapes[0].timing.as_ref().unwrap();
-    assert!(timing.throttled_samples > 0 && timing.all_us.iter().all(|time| *time == 10.0), "{timing:?}");
+    assert!(
+        timing.throttled_samples > 0 && timing.all_us.iter().all(|time| *time == 10.0),
+        "{timing:?}"
+    );
 }
 
 #[test]
@@ -251,13 +278,19 @@ fn a_fault_ends_the_run_where_the_device_is_lost() {
     let (class, report) = status_of(&["fail memory_fault read of 4 bytes at 0x10"]);
     assert_eq!(class, Class::MemoryFault);
     assert_eq!(report.shapes.len(), 1);
-    assert!(report.evidence.iter().any(|piece| matches!(piece, Evidence::Note { text } if text.ends_with(": 2"))));
+    assert!(
+        report
+            .evidence
+            .iter()
+            .any(|piece| matches!(piece, Evidence::Note { text } if text.ends_with(": 2")))
+    );
 }
 
 #[test]
 fn memory_is_added_up_before_it_is_taken() {
     let mut table = Table::new(MockDevice::new());
-    let scratch = "[[scratch]]\nname = \"tmp\"\ndtype = \"f32\"\nelements = \"1 << 38\"".replace("1 << 38", "274877906944");
+    let scratch =
+        "[[scratch]]\nname = \"tmp\"\ndtype = \"f32\"\nelements = \"1 << 38\"".replace("1 << 38", "274877906944");
     let request = RunRequest::new(table.kernel(&scratch, &[RIGHT]));
     let report = table.run(&request);
     assert_eq!(report.status, Class::OutOfMemory);
@@ -295,7 +328,10 @@ fn all_distributions_are_run_and_unknown_ones_named() {
     let mut request = table.request(&[RIGHT]);
     request.distributions = vec!["all".to_owned()];
     let report = table.run(&request);
-    assert_eq!(report.shapes[0].verify.as_ref().unwrap().distributions, ["published", "wide"]);
+    assert_eq!(
+        report.shapes[0].verify.as_ref().unwrap().distributions,
+        ["published", "wide"]
+    );
     request.distributions = vec!["nope".to_owned()];
     let report = table.run(&request);
     assert_eq!(report.status, Class::InvalidKernel);
@@ -348,4 +384,109 @@ fn answers_are_kept_warm_and_not_mixed_up() {
     }
     let other = RunRequest { seed: 40, ..request };
     assert_eq!(pipeline::run(&other, &mut bench, &mut |_| {}).status, Class::Passed);
+}
+
+#[test]
+fn two_kernels_are_compared_in_turns() {
+    let mut table = Table::new(MockDevice::new());
+    let slow = table.request(&[RIGHT, "times 20 20.1 19.9"]);
+    let text = fs::read_to_string(&slow.kernel_path).unwrap();
+    let fast = RunRequest {
+        kernel_text: Some(text.replace("times 20 20.1 19.9", "times 10 10.1 9.9")),
+        ..slow.clone()
+    };
+    let wrong = RunRequest {
+        kernel_text: Some(text.replace("out 2", "out 3")),
+        ..slow.clone()
+    };
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = compare::run(&slow, &fast, &mut bench, &mut |_| {});
+    assert_eq!(report.shapes.len(), 2, "{report:?}");
+    for shape in &report.shapes {
+        assert_eq!(shape.result, Comparison::Faster);
+        assert!((shape.ratio - 2.0).abs() < 0.02 && shape.ci95[0] <= shape.ratio && shape.ratio <= shape.ci95[1]);
+    }
+    let same = compare::run(&slow, &slow, &mut bench, &mut |_| {});
+    assert!(
+        same.shapes.iter().all(|shape| shape.result == Comparison::Same),
+        "{same:?}"
+    );
+    let refused = compare::run(&slow, &wrong, &mut bench, &mut |_| {});
+    assert_eq!((refused.b.status, refused.shapes.len()), (Class::WrongNumbers, 0));
+}
+
+#[test]
+fn a_comparison_without_a_clock_is_refused() {
+    let mut table = Table::new(MockDevice::new().without_timing());
+    let request = table.request(&[RIGHT]);
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = compare::run(&request, &request, &mut bench, &mut |_| {});
+    assert_eq!(report.a.status, Class::Environment);
+    assert_eq!(report.a.reason, "times are not measured on the emulator");
+}
+
+#[test]
+fn the_probe_catches_every_wrong_answer() {
+    let mut table = Table::new(MockDevice::new());
+    let free = table.device.free_memory().unwrap();
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = probe::run(&mut bench, Some("double"), &mut |_| {});
+    assert_eq!(report.rows.len(), 2 * probe::Answer::ALL.len(), "{report:?}");
+    assert_eq!(report.unexpected, 0, "{report:?}");
+    assert!(
+        report.rows.iter().all(|row| row.found == probe::Found::AsExpected),
+        "{report:?}"
+    );
+    table.warm.clear(&mut table.device);
+    assert_eq!(table.device.free_memory().unwrap(), free);
+}
+
+#[test]
+fn the_probe_finds_a_contract_that_says_nothing() {
+    let mut table = Table::new(MockDevice::new());
+    let problem = table.folder.path().join("problems/test/double/problem.toml");
+    let text = fs::read_to_string(&problem).unwrap();
+    let loose = text.replace(
+        "atol = 1e-6, rtol = 1e-6, rel_l2 = 1e-6",
+        "atol = 100.0, rtol = 1.0, rel_l2 = 10.0",
+    );
+    assert_ne!(text, loose);
+    fs::write(&problem, loose).unwrap();
+    table.catalogue = Catalogue::load(Some(&table.folder.path().join("problems")));
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = probe::run(&mut bench, Some("double"), &mut |_| {});
+    let accepted = |answer| {
+        report
+            .rows
+            .iter()
+            .any(|row| row.answer == answer && row.found == probe::Found::Unexpected)
+    };
+    assert!(
+        accepted(probe::Answer::Zeros) && accepted(probe::Answer::Halved),
+        "{report:?}"
+    );
 }

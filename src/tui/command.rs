@@ -21,6 +21,7 @@ pub enum Command {
     PickTheme,
     StopRun,
     Redraw,
+    Mouse,
     // Moving in lists and texts
     Up,
     Down,
@@ -137,13 +138,11 @@ pub fn by_key(scopes: &[Scope], key: Key) -> Option<Command> {
     })
 }
 
-/// The commands that apply in `scopes`, nearest scope first, each once.
-pub fn in_scopes<'a>(scopes: &'a [Scope]) -> impl Iterator<Item = &'static Spec> + 'a {
-    scopes.iter().enumerate().flat_map(move |(depth, scope)| {
-        COMMANDS.iter().filter(move |spec| {
-            spec.scopes.contains(scope) && !scopes[..depth].iter().any(|nearer| spec.scopes.contains(nearer))
-        })
-    })
+/// The commands that apply in `scopes`, in the table's order.
+pub fn in_scopes(scopes: &[Scope]) -> impl Iterator<Item = &'static Spec> {
+    COMMANDS
+        .iter()
+        .filter(|spec| scopes.iter().any(|scope| spec.scopes.contains(scope)))
 }
 
 #[cfg(test)]
@@ -169,7 +168,11 @@ mod tests {
     fn every_command_is_listed_once_and_explained() {
         for (index, spec) in COMMANDS.iter().enumerate() {
             assert!(!spec.name.is_empty() && !spec.doc.is_empty() && !spec.scopes.is_empty());
-            assert!(!COMMANDS[..index].iter().any(|other| other.command == spec.command), "{}", spec.name);
+            assert!(
+                !COMMANDS[..index].iter().any(|other| other.command == spec.command),
+                "{}",
+                spec.name
+            );
         }
     }
 

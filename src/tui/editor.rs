@@ -3,7 +3,7 @@
 
 mod highlight;
 
-pub use highlight::{Highlight, Syntaxes};
+pub use highlight::{Highlight, Run, Syntaxes};
 
 use std::sync::Arc;
 
@@ -199,7 +199,8 @@ impl Editor {
     pub fn highlight(&mut self, syntaxes: &Syntaxes, rows: usize) -> bool {
         let Some(language) = self.language else { return false };
         let bottom = (self.top + rows).min(self.area.lines().len());
-        self.highlight.advance(syntaxes, language, self.revision, self.area.lines(), bottom)
+        self.highlight
+            .advance(syntaxes, language, self.revision, self.area.lines(), bottom)
     }
 
     /// The colours of a line, where they are known.

@@ -53,6 +53,12 @@ pub enum Effect {
     LoadHistory {
         operator: String,
     },
+    /// Load what the history knows of every shape, for machines of one profile.
+    LoadSeen {
+        profile: String,
+    },
+    /// Take or leave the mouse.
+    Mouse(bool),
     /// Load the highlighter, once.
     LoadSyntaxes,
     LoadTheme(String),

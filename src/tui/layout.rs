@@ -53,7 +53,11 @@ fn right_column(area: Rect, verdict_lines: u16) -> Vec<(Pane, Rect)> {
     } else {
         0
     };
-    let verdict = if charts == 0 { area.height } else { wanted.min(area.height - charts * CHART_MIN) };
+    let verdict = if charts == 0 {
+        area.height
+    } else {
+        wanted.min(area.height - charts * CHART_MIN)
+    };
     let [top, rest] = Layout::vertical([Constraint::Length(verdict), Constraint::Min(0)]).areas(area);
     let mut panes = vec![(Pane::Verdict, top)];
     if charts == 2 {
@@ -75,7 +79,10 @@ pub fn gutter(lines: usize) -> u16 {
 pub fn code_text(model: &Model) -> (usize, usize) {
     let body = bands(Rect::new(0, 0, model.size.0, model.size.1)).body;
     let panes = bench(body, model.bench.pane, model.bench.zoomed, 0);
-    let place = panes.iter().find(|(pane, _)| *pane == Pane::Code).map_or(body, |(_, place)| *place);
+    let place = panes
+        .iter()
+        .find(|(pane, _)| *pane == Pane::Code)
+        .map_or(body, |(_, place)| *place);
     let columns = place.width.saturating_sub(2 + gutter(model.bench.editor.lines().len()));
     (usize::from(place.height.saturating_sub(2)), usize::from(columns))
 }

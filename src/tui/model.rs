@@ -8,7 +8,7 @@ pub mod overlay;
 pub mod run;
 
 pub use bench::{Bench, KernelText, Origin, Pane};
-pub use catalogue::{CatalogueData, Place, Roofs, Seen, SeenByOperator};
+pub use catalogue::{CatalogueData, Seen, SeenByOperator, place};
 pub use history::{HistoryState, Iteration, VersionPoint};
 pub use operators::{OperatorsState, Sorting};
 pub use overlay::{Choice, Overlay, Picker, PickerKind, Prompt, PromptKind};
@@ -20,6 +20,7 @@ use super::command::Scope;
 use super::editor::Syntaxes;
 use crate::device::{DeviceInfo, DeviceKind};
 use crate::problem::Operator;
+use crate::roofline::machine::{self, MachineProfile};
 
 /// A full-screen view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +109,8 @@ pub struct Model {
     /// The number of the last job.
     pub jobs: u64,
     pub now_ms: u64,
+    /// The mouse is ours.
+    pub mouse: bool,
     pub syntaxes: Option<Arc<Syntaxes>>,
     pub syntaxes_asked: bool,
     /// Work in slices is not done: another `Idle` is wanted.
@@ -164,13 +167,13 @@ impl Model {
         self.bench.operator.as_ref()
     }
 
-    /// The roofs of the device's profile, once both are known.
-    pub fn roofs(&self) -> Option<&Roofs> {
-        let catalogue = self.catalogue.as_deref()?;
-        match self.device.info() {
-            Some(info) => catalogue.roofs_of(&info.profile),
-            None => catalogue.roofs.first(),
-        }
+    /// The machine whose roofs count: the device's, or the usual one while there is no device.
+    pub fn machine(&self) -> Option<&'static MachineProfile> {
+        let name = self
+            .device
+            .info()
+            .map_or(machine::DEFAULT, |info| info.profile.as_str());
+        machine::profile(name).ok()
     }
 
     pub fn say(&mut self, kind: MessageKind, text: impl Into<String>) {

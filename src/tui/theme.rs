@@ -4,7 +4,7 @@ mod colour;
 mod load;
 
 pub use colour::{Depth, Rgb, contrast};
-pub use load::{Warning, built_in, by_name, names, parse};
+pub use load::{DEFAULT, Warning, built_in, by_name, names, parse, user_folder};
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -132,7 +132,9 @@ impl Theme {
     /// A theme whose colours are the slots' numbers, so that a test can tell which slot a cell was drawn with.
     pub fn of_slots() -> Self {
         let rgb = vec![Rgb(0, 0, 0); Slot::ALL.len()];
-        let colours = (0..Slot::ALL.len()).map(|number| Color::Indexed(number as u8)).collect();
+        let colours = (0..Slot::ALL.len())
+            .map(|number| Color::Indexed(number as u8))
+            .collect();
         Self {
             name: "slots".to_owned(),
             about: String::new(),
@@ -182,7 +184,9 @@ impl Theme {
 
     /// What everything is drawn on.
     pub fn base(&self) -> Style {
-        Style::new().fg(self.colour(Slot::Text)).bg(self.colour(Slot::Background))
+        Style::new()
+            .fg(self.colour(Slot::Text))
+            .bg(self.colour(Slot::Background))
     }
 
     /// Laid over a selected row: changes only the background where there are colours.

@@ -2,7 +2,6 @@
 
 pub mod chart;
 pub mod code;
-pub mod number;
 pub mod overlay;
 pub mod pane;
 pub mod row;

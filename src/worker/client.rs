@@ -17,7 +17,7 @@ use super::crash::{Tracker, ended};
 use super::frame::{self, FrameError};
 use super::protocol::{FromWorker, ToWorker};
 use crate::device::DeviceInfo;
-use crate::measure::{Event, RunRequest};
+use crate::measure::{Event, RunReport, RunRequest};
 use crate::verdict::{Class, Verdict};
 
 /// Messages in flight in each direction.
@@ -45,7 +45,7 @@ impl Options {
         Self {
             device: device.into(),
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ridgepoint")),
-            cancel_grace: Duration::from_secs(2),
+            cancel_grace: Duration::from_millis(500),
             margin: Duration::from_secs(60),
         }
     }
@@ -204,7 +204,8 @@ impl Supervisor {
                 ToWorker::Compare { job, a, .. } => (*job, a),
                 ToWorker::Cancel { .. } | ToWorker::Shutdown => continue,
             };
-            let patience = Duration::from_secs_f64((request.kernel_limit_s * 2.0).clamp(0.0, 1e6)) + self.options.margin;
+            let patience =
+                Duration::from_secs_f64((request.kernel_limit_s * 2.0).clamp(0.0, 1e6)) + self.options.margin;
             self.job = Some(Job {
                 id,
                 tracker: Tracker::new(request),
@@ -225,7 +226,9 @@ impl Supervisor {
                 self.live = None;
                 let sent = match self.spawn() {
                     Ok(()) => match &mut self.live {
-                        Some(live) => frame::send(&mut live.stdin, &order).await.map_err(|error| error.to_string()),
+                        Some(live) => frame::send(&mut live.stdin, &order)
+                            .await
+                            .map_err(|error| error.to_string()),
                         None => Ok(()),
                     },
                     Err(verdict) => Err(verdict.reason),
@@ -249,8 +252,14 @@ impl Supervisor {
             }
             return;
         }
-        let is_it = |order: &ToWorker| matches!(order, ToWorker::Run { job, .. } | ToWorker::Compare { job, .. } if *job == id);
-        if let Some(order) = self.waiting.iter().position(is_it).and_then(|index| self.waiting.remove(index)) {
+        let is_it =
+            |order: &ToWorker| matches!(order, ToWorker::Run { job, .. } | ToWorker::Compare { job, .. } if *job == id);
+        if let Some(order) = self
+            .waiting
+            .iter()
+            .position(is_it)
+            .and_then(|index| self.waiting.remove(index))
+        {
             let request = first_request(&order);
             let tracker = request.map(Tracker::new);
             if let Some(tracker) = tracker {
@@ -271,23 +280,34 @@ impl Supervisor {
                 self.tell(FromWorker::Unavailable { verdict }).await;
             }
             FromWorker::Event { job, event } => {
-                let over = matches!(event, Event::Finished(_));
+                let ended = match &event {
+                    Event::Finished(report) => Some(loses_device(report)),
+                    _ => None,
+                };
                 if self.current(job, Some(&event)) {
                     self.tell(FromWorker::Event { job, event }).await;
-                    if over {
-                        self.job = None;
-                        self.next_job().await;
+                    if let Some(lost) = ended {
+                        self.over(lost).await;
                     }
                 }
             }
             FromWorker::Compared { job, report } => {
                 if self.current(job, None) {
+                    let lost = loses_device(&report.a) || loses_device(&report.b);
                     self.tell(FromWorker::Compared { job, report }).await;
-                    self.job = None;
-                    self.next_job().await;
+                    self.over(lost).await;
                 }
             }
         }
+    }
+
+    /// The running job has ended. A worker whose device is lost takes no other: the next job gets a fresh process.
+    async fn over(&mut self, lost: bool) {
+        self.job = None;
+        if lost {
+            self.kill().await;
+        }
+        self.next_job().await;
     }
 
     /// Whether a message belongs to the running job; its patience begins anew.
@@ -378,7 +398,10 @@ impl Supervisor {
     fn spawn(&mut self) -> Result<(), Verdict> {
         let program = self.options.program.clone();
         let failed = |what: String| {
-            Verdict::new(Class::Environment, format!("cannot start the worker {}: {what}", program.display()))
+            Verdict::new(
+                Class::Environment,
+                format!("cannot start the worker {}: {what}", program.display()),
+            )
         };
         let mut child = Command::new(&program)
             .args(["worker", "--device", &self.options.device])
@@ -430,9 +453,20 @@ impl Supervisor {
         }
         // The reader of standard error sees its end just after the process's.
         tokio::task::yield_now().await;
-        let words = live.stderr.lock().map(|tail| String::from_utf8_lossy(&tail).trim().to_owned()).unwrap_or_default();
+        let words = live
+            .stderr
+            .lock()
+            .map(|tail| String::from_utf8_lossy(&tail).trim().to_owned())
+            .unwrap_or_default();
         (status, words)
     }
+}
+
+/// Whether a run ended in a way that makes a device unusable; see [`crate::device::Device`]. The emulator survives all.
+fn loses_device(report: &RunReport) -> bool {
+    let deadly = |class| matches!(class, Class::MemoryFault | Class::Timeout | Class::Crashed);
+    let seen = deadly(report.status) || report.shapes.iter().any(|shape| deadly(shape.status));
+    seen && report.device.kind != "emulator"
 }
 
 fn first_request(order: &ToWorker) -> Option<&RunRequest> {

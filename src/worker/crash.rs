@@ -78,7 +78,12 @@ impl Tracker {
             kernel: KernelReport {
                 path: self.request.kernel_path.display().to_string(),
                 language: None,
-                sha256: self.request.kernel_text.as_deref().map(crate::measure::build::sha256).unwrap_or_default(),
+                sha256: self
+                    .request
+                    .kernel_text
+                    .as_deref()
+                    .map(crate::measure::build::sha256)
+                    .unwrap_or_default(),
                 defines: self.request.tune.clone(),
                 compile: None,
             },
@@ -107,7 +112,13 @@ impl Tracker {
     }
 
     /// The same for a comparison: both kernels share the verdict.
-    pub(super) fn compare_report(&self, b: &RunRequest, verdict: &Verdict, device: Option<&DeviceInfo>, spec: &str) -> CompareReport {
+    pub(super) fn compare_report(
+        &self,
+        b: &RunRequest,
+        verdict: &Verdict,
+        device: Option<&DeviceInfo>,
+        spec: &str,
+    ) -> CompareReport {
         CompareReport {
             schema: SCHEMA,
             a: self.report(verdict.clone(), device, spec),

@@ -94,7 +94,10 @@ pub fn serve(spec: &str, compiler: &mut dyn Compiler) -> ExitCode {
         Ok(both) => both,
         Err(error) => {
             // Standard output may be the very thing that is missing.
-            let _ = writeln!(io::stderr(), "ridgepoint worker: cannot take over standard output: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "ridgepoint worker: cannot take over standard output: {error}"
+            );
             return ExitCode::FAILURE;
         }
     };
@@ -104,7 +107,6 @@ pub fn serve(spec: &str, compiler: &mut dyn Compiler) -> ExitCode {
     thread::spawn(move || read_orders(&reader, &jobs));
     let code = work(spec, compiler, &shared, &messages, &orders, &caught);
     drop(messages);
-    drop(caught);
     // The output thread holds a sender as long as file descriptor 1 is open, so the writer is given a moment instead.
     let deadline = std::time::Instant::now() + FAREWELL;
     while !writer.is_finished() && std::time::Instant::now() < deadline {
@@ -189,10 +191,22 @@ fn work(
     let mut warm = Warm::default();
     let mut problems = Problems::default();
     while let Ok(order) = orders.recv() {
-        run_order(order, &mut *device, compiler, &mut warm, &mut problems, shared, messages, caught);
+        run_order(
+            order,
+            &mut *device,
+            compiler,
+            &mut warm,
+            &mut problems,
+            shared,
+            messages,
+            caught,
+        );
         if !device.is_usable() {
-            // The next job gets a fresh process.
-            return ExitCode::from(1);
+            // The next job gets a fresh process. Nothing is tidied up: the driver may wait for a hung kernel for ever.
+            std::mem::forget(device);
+            thread::sleep(FAREWELL);
+            end_group();
+            return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
@@ -207,7 +221,8 @@ impl Problems {
         if request.problems.is_some() {
             self.0 = None;
         }
-        self.0.get_or_insert_with(|| Catalogue::load(request.problems.as_deref()))
+        self.0
+            .get_or_insert_with(|| Catalogue::load(request.problems.as_deref()))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::emulator::arith::convert::Integer;
 use crate::emulator::arith::{Format, Rounding};
 use crate::emulator::code::Class;
 use crate::emulator::lower::{Lowered, Lowering, Refusal};
-use crate::emulator::regs::{R32, R64, Reg, map1, map2, map3};
+use crate::emulator::regs::{LANES, R32, R64, Reg, Regs};
 use crate::ptx::ast::{Instruction, Operand};
 
 pub(super) type Result<T> = std::result::Result<T, Refusal>;
@@ -194,17 +194,47 @@ impl Lanes for R64 {
     }
 }
 
-fn lift1<D: Lanes, A: Lanes>(
-    lowering: &mut Lowering<'_, '_>,
-    class: Class,
-    [d, a]: [&Operand; 2],
-    f: impl Fn(u64) -> u64 + Copy + Send + Sync + 'static,
-) -> Result<Lowered> {
-    let (d, a) = (D::destination(lowering, d)?, A::source(lowering, a)?);
-    Ok(Lowered::run(class, move |ctx, mask| {
-        map1(&mut ctx.regs, mask, d, a, move |x| D::down(f(A::up(x))));
-        Ok(())
-    }))
+/// The values of all lanes, as 64-bit patterns.
+type Wide = [u64; LANES];
+
+/// A register of either width, read or written as 64-bit patterns. The lifting below is not generic: one copy of the
+/// code serves all families, and only the loop over lanes is made for each operation.
+#[derive(Clone, Copy, Debug)]
+enum Any {
+    Narrow(R32),
+    Long(R64),
+}
+
+impl Any {
+    fn source(lowering: &mut Lowering<'_, '_>, operand: &Operand, bits: u32) -> Result<Self> {
+        if bits > 32 {
+            lowering.src64(operand).map(Self::Long)
+        } else {
+            lowering.src32(operand).map(Self::Narrow)
+        }
+    }
+
+    fn destination(lowering: &mut Lowering<'_, '_>, operand: &Operand, bits: u32) -> Result<Self> {
+        if bits > 32 {
+            lowering.dst64(operand).map(Self::Long)
+        } else {
+            lowering.dst32(operand).map(Self::Narrow)
+        }
+    }
+
+    fn read(self, regs: &Regs<'_>) -> Wide {
+        match self {
+            Self::Narrow(register) => register.get(regs).map(u64::from),
+            Self::Long(register) => *register.get(regs),
+        }
+    }
+
+    fn write(self, regs: &mut Regs<'_>, values: &Wide, mask: u32) {
+        match self {
+            Self::Narrow(register) => regs.set(register, &values.map(|value| value as u32), mask),
+            Self::Long(register) => regs.set(register, values, mask),
+        }
+    }
 }
 
 /// `d = f(a)`; `bits` are the widths of d and a. Results must fit in their width.
@@ -215,27 +245,25 @@ pub(super) fn unary(
     operands: [&Operand; 2],
     f: impl Fn(u64) -> u64 + Copy + Send + Sync + 'static,
 ) -> Result<Lowered> {
-    match (bits.0 > 32, bits.1 > 32) {
-        (false, false) => lift1::<R32, R32>(lowering, class, operands, f),
-        (false, true) => lift1::<R32, R64>(lowering, class, operands, f),
-        (true, false) => lift1::<R64, R32>(lowering, class, operands, f),
-        (true, true) => lift1::<R64, R64>(lowering, class, operands, f),
-    }
+    let all = move |x: &mut Wide| x.iter_mut().for_each(|x| *x = f(*x));
+    unary_lanes(lowering, class, bits, operands, Box::new(all))
 }
 
-fn lift2<R: Lanes>(
+fn unary_lanes(
     lowering: &mut Lowering<'_, '_>,
     class: Class,
-    [d, a, b]: [&Operand; 3],
-    f: impl Fn(u64, u64) -> u64 + Copy + Send + Sync + 'static,
+    bits: (u32, u32),
+    [d, a]: [&Operand; 2],
+    all: Box<dyn Fn(&mut Wide) + Send + Sync>,
 ) -> Result<Lowered> {
-    let (d, a, b) = (
-        R::destination(lowering, d)?,
-        R::source(lowering, a)?,
-        R::source(lowering, b)?,
+    let (d, a) = (
+        Any::destination(lowering, d, bits.0)?,
+        Any::source(lowering, a, bits.1)?,
     );
     Ok(Lowered::run(class, move |ctx, mask| {
-        map2(&mut ctx.regs, mask, d, a, b, move |x, y| R::down(f(R::up(x), R::up(y))));
+        let mut x = a.read(&ctx.regs);
+        all(&mut x);
+        d.write(&mut ctx.regs, &x, mask);
         Ok(())
     }))
 }
@@ -248,29 +276,23 @@ pub(super) fn binary(
     operands: [&Operand; 3],
     f: impl Fn(u64, u64) -> u64 + Copy + Send + Sync + 'static,
 ) -> Result<Lowered> {
-    if bits > 32 {
-        lift2::<R64>(lowering, class, operands, f)
-    } else {
-        lift2::<R32>(lowering, class, operands, f)
-    }
+    let all = move |x: &mut Wide, y: &Wide| x.iter_mut().zip(y).for_each(|(x, y)| *x = f(*x, *y));
+    binary_lanes(lowering, class, bits, operands, Box::new(all))
 }
 
-fn lift3<R: Lanes>(
+fn binary_lanes(
     lowering: &mut Lowering<'_, '_>,
     class: Class,
-    [d, a, b, c]: [&Operand; 4],
-    f: impl Fn(u64, u64, u64) -> u64 + Copy + Send + Sync + 'static,
+    bits: u32,
+    [d, a, b]: [&Operand; 3],
+    all: Box<dyn Fn(&mut Wide, &Wide) + Send + Sync>,
 ) -> Result<Lowered> {
-    let d = R::destination(lowering, d)?;
-    let (a, b, c) = (
-        R::source(lowering, a)?,
-        R::source(lowering, b)?,
-        R::source(lowering, c)?,
-    );
+    let d = Any::destination(lowering, d, bits)?;
+    let (a, b) = (Any::source(lowering, a, bits)?, Any::source(lowering, b, bits)?);
     Ok(Lowered::run(class, move |ctx, mask| {
-        map3(&mut ctx.regs, mask, d, a, b, c, move |x, y, z| {
-            R::down(f(R::up(x), R::up(y), R::up(z)))
-        });
+        let mut x = a.read(&ctx.regs);
+        all(&mut x, &b.read(&ctx.regs));
+        d.write(&mut ctx.regs, &x, mask);
         Ok(())
     }))
 }
@@ -283,9 +305,28 @@ pub(super) fn ternary(
     operands: [&Operand; 4],
     f: impl Fn(u64, u64, u64) -> u64 + Copy + Send + Sync + 'static,
 ) -> Result<Lowered> {
-    if bits > 32 {
-        lift3::<R64>(lowering, class, operands, f)
-    } else {
-        lift3::<R32>(lowering, class, operands, f)
-    }
+    let all = move |x: &mut Wide, y: &Wide, z: &Wide| {
+        for lane in 0..LANES {
+            x[lane] = f(x[lane], y[lane], z[lane]);
+        }
+    };
+    ternary_lanes(lowering, class, bits, operands, Box::new(all))
+}
+
+fn ternary_lanes(
+    lowering: &mut Lowering<'_, '_>,
+    class: Class,
+    bits: u32,
+    [d, a, b, c]: [&Operand; 4],
+    all: Box<dyn Fn(&mut Wide, &Wide, &Wide) + Send + Sync>,
+) -> Result<Lowered> {
+    let d = Any::destination(lowering, d, bits)?;
+    let a = Any::source(lowering, a, bits)?;
+    let (b, c) = (Any::source(lowering, b, bits)?, Any::source(lowering, c, bits)?);
+    Ok(Lowered::run(class, move |ctx, mask| {
+        let mut x = a.read(&ctx.regs);
+        all(&mut x, &b.read(&ctx.regs), &c.read(&ctx.regs));
+        d.write(&mut ctx.regs, &x, mask);
+        Ok(())
+    }))
 }

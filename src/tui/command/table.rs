@@ -84,5 +84,6 @@ pub static COMMANDS: &[Spec] = &[
     spec(Command::ShowRoofline, "show roofline", "", &[Key::char('3')], &[Everywhere], "Shows every shape under its roofs"),
     spec(Command::ShowHistory, "show history", "", &[Key::char('4')], &[Everywhere], "Shows every version that was run"),
     spec(Command::PickTheme, "choose theme", "", &[Key::char('T')], &[Everywhere], "Chooses the colours"),
+    spec(Command::Mouse, "use the mouse", "", &[Key::char('M')], &[Everywhere], "Clicks choose and the wheel scrolls, or the terminal keeps the mouse"),
     spec(Command::Redraw, "redraw", "", &[Key::ctrl('l')], &[Everywhere], "Draws the whole screen again"),
 ];

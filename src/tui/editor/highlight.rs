@@ -48,8 +48,8 @@ impl Syntaxes {
     pub fn load() -> Result<Self, String> {
         let mut builder = SyntaxSetBuilder::new();
         for (name, text) in [("cuda", CUDA), ("ptx", PTX), ("python", PYTHON)] {
-            let syntax = SyntaxDefinition::load_from_str(text, true, None)
-                .map_err(|error| format!("syntax {name}: {error}"))?;
+            let syntax =
+                SyntaxDefinition::load_from_str(text, true, None).map_err(|error| format!("syntax {name}: {error}"))?;
             builder.add(syntax);
         }
         let slots = SLOTS
@@ -114,7 +114,11 @@ impl Highlight {
         bottom: usize,
     ) -> bool {
         if revision != self.revision {
-            let unchanged = self.known.iter().zip(lines).take_while(|(known, line)| known.text_hash == hash(line));
+            let unchanged = self
+                .known
+                .iter()
+                .zip(lines)
+                .take_while(|(known, line)| known.text_hash == hash(line));
             let count = unchanged.count();
             self.known.truncate(count);
             self.revision = revision;

@@ -99,7 +99,9 @@ pub struct Diagnostic {
 impl Bench {
     /// The operator's shapes: the published ones, then the small twins.
     pub fn shapes(&self) -> impl Iterator<Item = &Shape> {
-        self.operator.iter().flat_map(|operator| operator.shapes.iter().chain(&operator.twins))
+        self.operator
+            .iter()
+            .flat_map(|operator| operator.shapes.iter().chain(&operator.twins))
     }
 
     pub fn current_shape(&self) -> Option<&Shape> {
@@ -132,7 +134,11 @@ impl Bench {
         let ids: Vec<&str> = self.shapes().map(|shape| shape.id.as_str()).collect();
         (1..=ids.len())
             .map(|step| (self.shape + step) % ids.len())
-            .find(|&index| self.reports.get(ids[index]).is_some_and(|report| report.status != Class::Passed))
+            .find(|&index| {
+                self.reports
+                    .get(ids[index])
+                    .is_some_and(|report| report.status != Class::Passed)
+            })
     }
 
     /// What the verdict says of lines of the code, in line order.

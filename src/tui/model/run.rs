@@ -53,7 +53,8 @@ impl RunState {
                 if shape.is_some() && *shape != self.shape {
                     self.shape.clone_from(shape);
                     self.samples.clear();
-                    self.stages.retain(|stage, _| matches!(stage, Stage::Load | Stage::Compile));
+                    self.stages
+                        .retain(|stage, _| matches!(stage, Stage::Load | Stage::Compile));
                 }
                 self.done = 0.0;
                 let line = StageLine {

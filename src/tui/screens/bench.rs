@@ -2,9 +2,11 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
 
-use super::{charts, inset, print};
+use super::{charts, inset, print, values};
 use crate::kernel::Language;
+use crate::shape::Shape;
 use crate::tui::escape;
 use crate::tui::layout;
 use crate::tui::model::{Model, Origin, Pane as PaneName};
@@ -18,7 +20,7 @@ use crate::tui::widgets::verdict;
 pub fn draw(frame: &mut Frame<'_>, body: Rect, model: &Model, theme: &Theme) {
     let bench = &model.bench;
     let panes = layout::bench(body, bench.pane, bench.zoomed, verdict_height(model, body.width));
-    let alone = panes.len() < PaneName::ALL.len();
+    let alone = body.width < layout::TWO_COLUMNS;
     for (pane, area) in panes {
         match pane {
             PaneName::Code => code(frame, area, model, theme, alone),
@@ -40,7 +42,11 @@ fn titled(name: PaneName, title: &str, alone: bool) -> String {
     if !alone {
         return title.to_owned();
     }
-    let others: Vec<&str> = PaneName::ALL.into_iter().filter(|pane| *pane != name).map(PaneName::title).collect();
+    let others: Vec<&str> = PaneName::ALL
+        .into_iter()
+        .filter(|pane| *pane != name)
+        .map(PaneName::title)
+        .collect();
     format!("{title} ‹tab› {}", others.join(" · "))
 }
 
@@ -58,7 +64,9 @@ fn code(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: 
             Row::new(),
             Row::new().muted("no kernel is open"),
             Row::new(),
-            Row::new().add(Slot::Accent, "1").muted("  shows the operators, enter opens one here"),
+            Row::new()
+                .add(Slot::Accent, "1")
+                .muted("  shows the operators, enter opens one here"),
         ];
         return print(frame, inset(inner), &rows, theme);
     };
@@ -95,7 +103,11 @@ fn code(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: 
 fn foot(model: &Model) -> String {
     let bench = &model.bench;
     let (row, column) = bench.editor.cursor();
-    if let Some(diagnostic) = bench.diagnostics().into_iter().find(|diagnostic| diagnostic.line == row + 1) {
+    if let Some(diagnostic) = bench
+        .diagnostics()
+        .into_iter()
+        .find(|diagnostic| diagnostic.line == row + 1)
+    {
         return format!("{}: {}", diagnostic.line, diagnostic.message);
     }
     let language = match bench.editor.language() {
@@ -114,19 +126,28 @@ fn foot(model: &Model) -> String {
     };
     let watching = if bench.run_on_save { " · runs on save" } else { "" };
     let lines = bench.editor.lines().len();
-    format!("{language} · {lines} lines · ln {} col {} · {state}{watching}", row + 1, column + 1)
+    format!(
+        "{language} · {lines} lines · ln {} col {} · {state}{watching}",
+        row + 1,
+        column + 1
+    )
 }
 
 fn verdict_pane(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let shape = model.bench.current_shape();
-    let about = shape.map_or_else(String::new, |shape| escape::line(&format!("{} · {}", shape.id, shape.params)));
-    let title = titled(PaneName::Verdict, "Verdict", alone && model.size.0 < layout::TWO_COLUMNS);
+    let title = titled(PaneName::Verdict, "Verdict", alone);
+    let room = usize::from(area.width).saturating_sub(title.width() + 9);
+    let about = shape.map_or_else(String::new, |shape| named(shape, room));
     let focused = model.bench.pane == PaneName::Verdict;
     let rows = verdict::lines(model, usize::from(area.width.saturating_sub(4)));
     let room = usize::from(area.height.saturating_sub(2));
     let top = model.bench.scroll.min(rows.len().saturating_sub(room));
     let more = rows.len().saturating_sub(top + room);
-    let foot = if more > 0 { format!("{more} more lines ↓") } else { String::new() };
+    let foot = if more > 0 {
+        format!("{more} more lines ↓")
+    } else {
+        String::new()
+    };
     let inner = Pane {
         title: &title,
         about: &about,
@@ -143,7 +164,9 @@ fn samples(frame: &mut Frame<'_>, inner: Rect, rows: usize, model: &Model, theme
     const LEAST: u16 = 8;
     const MOST: u16 = 14;
     let used = rows as u16 + 1;
-    let Some(timing) = model.bench.current_report().and_then(|report| report.timing.as_ref()) else { return };
+    let Some(timing) = model.bench.current_report().and_then(|report| report.timing.as_ref()) else {
+        return;
+    };
     if timing.all_us.is_empty() || model.run.is_some() || inner.height < used + LEAST {
         return;
     }
@@ -152,13 +175,32 @@ fn samples(frame: &mut Frame<'_>, inner: Rect, rows: usize, model: &Model, theme
         height: (inner.height - used).min(MOST),
         ..inner
     };
-    let chart = crate::plot::histogram("samples", &timing.all_us, timing.median_us);
+    let mut chart = crate::plot::histogram("samples", &timing.all_us, timing.median_us);
+    for line in &mut chart.lines {
+        // Inside the bars a label would be hard to read.
+        let label = std::mem::take(&mut line.label);
+        chart.note = Some(format!("{} samples, µs   ┊ {label}", timing.samples));
+    }
     frame.render_widget(ChartView { chart: &chart, theme }, area);
+}
+
+/// A shape's id with its parameters by name, or by value alone where there is less room.
+fn named(shape: &Shape, room: usize) -> String {
+    let long = escape::line(&format!("{} · {}", shape.id, shape.params));
+    if long.width() <= room {
+        return long;
+    }
+    let short = escape::line(&format!("{} · {}", shape.id, values(&shape.params)));
+    if short.width() <= room {
+        short
+    } else {
+        escape::line(&shape.id)
+    }
 }
 
 fn roofline(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let chart = charts::roofline(model);
-    let title = titled(PaneName::Roofline, "Roofline", alone && model.size.0 < layout::TWO_COLUMNS);
+    let title = titled(PaneName::Roofline, "Roofline", alone);
     let about = chart.as_ref().map(axes).unwrap_or_default();
     let inner = Pane {
         title: &title,
@@ -175,8 +217,12 @@ fn roofline(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alo
 
 fn history(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let chart = charts::versions(model);
-    let title = titled(PaneName::History, "History", alone && model.size.0 < layout::TWO_COLUMNS);
-    let about = if chart.y.title.is_empty() { "by version" } else { "speedup over the first" };
+    let title = titled(PaneName::History, "History", alone);
+    let about = if chart.y.title.is_empty() {
+        "by version"
+    } else {
+        "speedup over the first"
+    };
     let inner = Pane {
         title: &title,
         about,
@@ -185,7 +231,11 @@ fn history(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alon
     }
     .draw(frame, area, theme);
     if chart.points.is_empty() {
-        let note = if model.history.iterations.is_none() { "loading …" } else { "no version has run this shape yet" };
+        let note = if model.history.iterations.is_none() {
+            "loading …"
+        } else {
+            "no version has run this shape yet"
+        };
         return print(frame, inset(inner), &[Row::new().muted(note)], theme);
     }
     frame.render_widget(ChartView { chart: &chart, theme }, inset(inner));

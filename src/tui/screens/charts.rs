@@ -2,25 +2,30 @@
 
 use crate::measure::report::{ShapeReport, TimingKind};
 use crate::plot::roofline::{Ceiling, Place, Roofline};
-use crate::plot::{Axis, Chart, Mark, Scale, Tone, history};
-use crate::tui::model::Model;
-use crate::tui::widgets::number::flop_rate;
+use crate::plot::{Axis, Chart, Dash, Line, Mark, Point, Scale, Tone, history};
+use crate::problem::Path;
+use crate::tui::model::{self, Model};
+use crate::units::flop_rate;
 use crate::verdict::Class;
 
 /// The roofline of the operator that is open; `None` while it or the device is not known.
 pub fn roofline(model: &Model) -> Option<Chart> {
     let operator = model.current_operator()?;
-    let roofs = model.roofs()?;
+    let machine = model.machine()?;
     let selected = model.bench.current_shape().map(|shape| shape.id.as_str());
-    let used: Vec<&str> =
-        operator.cost.flops.iter().map(|(path, _)| crate::tui::model::catalogue::path_name(*path)).collect();
-    let ceilings = roofs
-        .peaks
+    let mut used: Vec<Path> = operator
+        .cost
+        .flops
         .iter()
-        .filter(|(name, _)| used.is_empty() || used.contains(&name.as_str()))
-        .map(|(name, peak)| Ceiling {
-            label: format!("{name} {}", flop_rate(*peak)),
-            peak: *peak,
+        .filter_map(|(path, _)| Some(machine.peak(*path)?.0))
+        .collect();
+    used.dedup();
+    let ceilings = used
+        .into_iter()
+        .filter_map(|path| machine.peak(path))
+        .map(|(path, peak)| Ceiling {
+            label: format!("{path} {}", flop_rate(peak)),
+            peak,
             measured: false,
         })
         .collect();
@@ -28,11 +33,15 @@ pub fn roofline(model: &Model) -> Option<Chart> {
         .bench
         .shapes()
         .filter_map(|shape| {
-            let place = roofs.place(operator, shape)?;
+            let place = model::place(machine, operator, shape)?;
             let report = model.bench.reports.get(&shape.id);
             let seen = model.seen.get(&operator.name).and_then(|seen| seen.get(&shape.id));
-            let measured = report.and_then(measured_us).or_else(|| seen.and_then(|seen| seen.median_us));
-            let class = report.map(|report| report.status).or_else(|| seen.map(|seen| seen.class));
+            let measured = report
+                .and_then(measured_us)
+                .or_else(|| seen.and_then(|seen| seen.median_us));
+            let class = report
+                .map(|report| report.status)
+                .or_else(|| seen.map(|seen| seen.class));
             Some(Place {
                 label: shape.id.clone(),
                 intensity: place.intensity,
@@ -44,23 +53,45 @@ pub fn roofline(model: &Model) -> Option<Chart> {
         .collect();
     let described = Roofline {
         title: operator.name.clone(),
-        bandwidth: roofs.bandwidth,
+        bandwidth: machine.bandwidth,
         measured_bandwidth: None,
         ceilings,
         places,
     };
-    Some(described.chart())
+    let mut chart = described.chart();
+    mark_intensity(&mut chart);
+    Some(chart)
+}
+
+/// A shape that was not timed has an intensity but no rate: an upright line up to the roof says so.
+fn mark_intensity(chart: &mut Chart) {
+    let untimed = |point: &&Point| point.mark == Mark::HollowDiamond && point.label.is_some();
+    if let Some(point) = chart.points.iter().find(untimed) {
+        let line = Line {
+            label: String::new(),
+            points: vec![(point.x, chart.y.min), (point.x, point.y)],
+            tone: Tone::Accent,
+            dash: Dash::Dashed,
+        };
+        chart.lines.push(line);
+    }
 }
 
 /// The median of a report that was measured; modelled times have no place among them.
 fn measured_us(report: &ShapeReport) -> Option<f64> {
-    report.timing.as_ref().filter(|timing| timing.kind == TimingKind::Measured).map(|timing| timing.median_us)
+    report
+        .timing
+        .as_ref()
+        .filter(|timing| timing.kind == TimingKind::Measured)
+        .map(|timing| timing.median_us)
 }
 
 /// The roofline narrowed to where the points are.
 pub fn zoomed(mut chart: Chart) -> Chart {
     let narrow = |axis: &mut Axis, values: &mut dyn Iterator<Item = f64>| {
-        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
         if low.is_finite() && high > 0.0 {
             axis.min = (low / 3.0).max(axis.min);
             axis.max = (high * 3.0).min(axis.max);
@@ -73,7 +104,9 @@ pub fn zoomed(mut chart: Chart) -> Chart {
 
 /// The versions of the shape looked at.
 pub fn versions(model: &Model) -> Chart {
-    let Some(shape) = model.bench.current_shape() else { return history("", None, &[]) };
+    let Some(shape) = model.bench.current_shape() else {
+        return history("", None, &[]);
+    };
     let selected = model.history.selected().map(|iteration| iteration.version);
     let iterations: Vec<history::Iteration> = model
         .history
@@ -87,9 +120,14 @@ pub fn versions(model: &Model) -> Chart {
         })
         .collect();
     let mut chart = history("History", None, &iterations);
-    chart.x.ticks = iterations.iter().map(|iteration| (f64::from(iteration.number), format!("v{}", iteration.number))).collect();
+    chart.x.ticks = iterations
+        .iter()
+        .map(|iteration| (f64::from(iteration.number), format!("v{}", iteration.number)))
+        .collect();
     if chart.y.ticks.is_empty() && chart.y.scale == Scale::Linear {
-        chart.y.ticks = (0..=chart.y.max as u32).map(|times| (f64::from(times), format!("{times}x"))).collect();
+        chart.y.ticks = (0..=chart.y.max as u32)
+            .map(|times| (f64::from(times), format!("{times}x")))
+            .collect();
     }
     chart
 }

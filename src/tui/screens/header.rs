@@ -25,7 +25,9 @@ fn tabs() -> impl Iterator<Item = (Screen, u16, u16)> {
 
 /// The screen whose tab is at a column.
 pub fn tab_at(column: u16) -> Option<Screen> {
-    tabs().find(|(_, begin, end)| (*begin..*end).contains(&column)).map(|(screen, ..)| screen)
+    tabs()
+        .find(|(_, begin, end)| (*begin..*end).contains(&column))
+        .map(|(screen, ..)| screen)
 }
 
 pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
@@ -33,14 +35,18 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     for (index, screen) in Screen::ALL.into_iter().enumerate() {
         let number = index + 1;
         left = if screen == model.screen {
-            left.add(Slot::Accent, format!(" {number} ")).bold(Slot::Accent, format!("{} ", screen.title()))
+            left.add(Slot::Accent, format!(" {number} "))
+                .bold(Slot::Accent, format!("{} ", screen.title()))
         } else {
             left.muted(format!(" {number} ")).text(format!("{} ", screen.title()))
         };
     }
     let room = usize::from(area.width).saturating_sub(left.width() + 2);
     let width = usize::from(area.width);
-    let device = devices(&model.device).into_iter().find(|row| row.width() <= room).unwrap_or_default();
+    let device = devices(&model.device)
+        .into_iter()
+        .find(|row| row.width() <= room)
+        .unwrap_or_default();
     let line = left.to(width.saturating_sub(device.width() + 1)).join(device);
     frame.render_widget(line.line(theme), area);
 }

@@ -1,5 +1,7 @@
 //! The History screen: speedup by version, the table of versions, and the difference of two sources.
 
+use std::sync::Arc;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use similar::{ChangeTag, TextDiff};
@@ -10,10 +12,10 @@ use crate::tui::escape;
 use crate::tui::model::{Iteration, Model};
 use crate::tui::theme::{Slot, Theme};
 use crate::tui::widgets::chart::ChartView;
-use crate::tui::widgets::number::time;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::text::{fit, pad, pad_left};
+use crate::units::{ratio, time_us};
 use crate::verdict::Class;
 
 /// Lines shown around a change.
@@ -28,7 +30,8 @@ pub fn draw(frame: &mut Frame<'_>, body: Rect, model: &Model, theme: &Theme) {
         table(frame, table_area, model, theme);
         diff(frame, diff_area, model, theme);
     } else {
-        let [table_area, diff_area] = Layout::horizontal([Constraint::Percentage(52), Constraint::Min(0)]).areas(bottom);
+        let [table_area, diff_area] =
+            Layout::horizontal([Constraint::Percentage(52), Constraint::Min(0)]).areas(bottom);
         table(frame, table_area, model, theme);
         diff(frame, diff_area, model, theme);
     }
@@ -40,7 +43,11 @@ fn chart(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
         (Some(operator), Some(shape)) => format!("{} · shape {}", operator.name, shape.id),
         _ => "History".to_owned(),
     };
-    let about = if chart.y.title.is_empty() { "passed or failed, by version" } else { "speedup over the first version" };
+    let about = if chart.y.title.is_empty() {
+        "passed or failed, by version"
+    } else {
+        "speedup over the first version"
+    };
     let inner = Pane {
         title: &escape::line(&title),
         about,
@@ -75,7 +82,11 @@ fn table(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     .draw(frame, area, theme);
     let inner = inset(inner);
     let width = usize::from(inner.width);
-    let shape = model.bench.current_shape().map(|shape| shape.id.clone()).unwrap_or_default();
+    let shape = model
+        .bench
+        .current_shape()
+        .map(|shape| shape.id.clone())
+        .unwrap_or_default();
     let head = columns(&Cells::head(), width);
     print(frame, inner, &[head], theme);
     let room = usize::from(inner.height.saturating_sub(1));
@@ -117,9 +128,13 @@ impl Cells {
         }
     }
 
-    fn of(all: &[Iteration], index: usize, shape: &str, marked: bool) -> Self {
+    fn of(all: &[Arc<Iteration>], index: usize, shape: &str, marked: bool) -> Self {
         let iteration = &all[index];
-        let (mark, slot) = if iteration.status == Class::Passed { ("✔", Slot::Good) } else { ("✕", Slot::Bad) };
+        let (mark, slot) = if iteration.status == Class::Passed {
+            ("✔", Slot::Good)
+        } else {
+            ("✕", Slot::Bad)
+        };
         let now = measured(iteration, shape);
         let before = all[..index]
             .iter()
@@ -127,7 +142,7 @@ impl Cells {
             .filter(|other| other.device == iteration.device)
             .find_map(|other| measured(other, shape));
         let previous = match (now, before) {
-            (Some(now), Some(before)) => format!("{:.2}x", before / now),
+            (Some(now), Some(before)) => ratio(before / now),
             _ => "–".to_owned(),
         };
         let note = if iteration.note.is_empty() && iteration.status != Class::Passed {
@@ -138,7 +153,7 @@ impl Cells {
         Self {
             version: format!("{}v{}", if marked { "◆ " } else { "" }, iteration.version),
             verdict: (slot, format!("{mark} {}", iteration.status.name().replace('_', " "))),
-            time: now.map_or("–".to_owned(), time),
+            time: now.map_or("–".to_owned(), time_us),
             previous,
             author: escape::line(&iteration.author),
             note: escape::line(note),
@@ -149,7 +164,10 @@ impl Cells {
 
 fn measured(iteration: &Iteration, shape: &str) -> Option<f64> {
     let report = iteration.shapes.iter().find(|report| report.id == shape)?;
-    let timing = report.timing.as_ref().filter(|timing| timing.kind == TimingKind::Measured)?;
+    let timing = report
+        .timing
+        .as_ref()
+        .filter(|timing| timing.kind == TimingKind::Measured)?;
     (report.status == Class::Passed).then_some(timing.median_us)
 }
 
@@ -173,15 +191,28 @@ fn columns(cells: &Cells, width: usize) -> Row {
 
 fn diff(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     let compared = model.history.compared();
-    let title = compared.map_or_else(|| "Difference".to_owned(), |(a, b)| format!("v{} → v{}", a.version, b.version));
-    let rows = compared.map_or_else(Vec::new, |(a, b)| diff_rows(&a.source, &b.source, usize::from(area.width.saturating_sub(4))));
+    let title = compared.map_or_else(
+        || "Difference".to_owned(),
+        |(a, b)| format!("v{} → v{}", a.version, b.version),
+    );
+    let rows = compared.map_or_else(Vec::new, |(a, b)| {
+        diff_rows(&a.source, &b.source, usize::from(area.width.saturating_sub(4)))
+    });
     let room = usize::from(area.height.saturating_sub(2));
     let top = model.history.scroll.min(rows.len().saturating_sub(room));
     let more = rows.len().saturating_sub(top + room);
-    let foot = if more > 0 { format!("{more} more lines · J") } else { String::new() };
+    let foot = if more > 0 {
+        format!("{more} more lines · J")
+    } else {
+        String::new()
+    };
     let inner = Pane {
         title: &title,
-        about: if model.history.marked.is_some() { "against the marked version" } else { "against the one before" },
+        about: if model.history.marked.is_some() {
+            "against the marked version"
+        } else {
+            "against the one before"
+        },
         foot: &foot,
         focused: false,
     }
@@ -209,7 +240,11 @@ pub fn diff_rows(old: &str, new: &str, width: usize) -> Vec<Row> {
                 ChangeTag::Equal => ("  ", Slot::Muted),
             };
             let text = escape::expand(change.value().trim_end_matches(['\n', '\r']), 4).into_owned();
-            rows.push(Row::new().add(slot, sign).add(slot, fit(&text, width.saturating_sub(2))));
+            rows.push(
+                Row::new()
+                    .add(slot, sign)
+                    .add(slot, fit(&text, width.saturating_sub(2))),
+            );
         }
     }
     rows

@@ -10,13 +10,11 @@ use ratatui_textarea::CursorMove;
 use super::{step, worker};
 use crate::kernel::Language;
 use crate::tui::command::Command;
-use crate::tui::effect::Effect;
 use crate::tui::editor::Editor;
+use crate::tui::effect::Effect;
 use crate::tui::layout;
 use crate::tui::model::overlay::{AfterSaving, Choice, Prompt, PromptKind};
-use crate::tui::model::{
-    DeviceState, HistoryState, KernelText, MessageKind, Model, Origin, Overlay, Pane, Screen,
-};
+use crate::tui::model::{DeviceState, HistoryState, KernelText, MessageKind, Model, Origin, Overlay, Pane, Screen};
 
 pub(super) fn run_command(model: &mut Model, command: Command) -> Vec<Effect> {
     match command {
@@ -45,7 +43,11 @@ pub(super) fn run_command(model: &mut Model, command: Command) -> Vec<Effect> {
         Command::FindNext => find_next(model),
         Command::RunOnSave => {
             model.bench.run_on_save = !model.bench.run_on_save;
-            let state = if model.bench.run_on_save { "runs on every save" } else { "no longer runs on save" };
+            let state = if model.bench.run_on_save {
+                "runs on every save"
+            } else {
+                "no longer runs on save"
+            };
             model.say(MessageKind::Info, state);
         }
         _ => {}
@@ -61,12 +63,19 @@ pub(super) fn open(model: &mut Model, choice: Choice) -> Vec<Effect> {
     }
     match choice {
         Choice::Operator(name) => {
-            let same = model.bench.operator.as_ref().is_some_and(|operator| operator.name == name);
+            let same = model
+                .bench
+                .operator
+                .as_ref()
+                .is_some_and(|operator| operator.name == name);
             model.screen = Screen::Bench;
             if same && model.bench.kernel.is_some() {
                 return Vec::new();
             }
-            adopt_operator(model, &name).into_iter().chain([Effect::OpenLast { operator: name }]).collect()
+            adopt_operator(model, &name)
+                .into_iter()
+                .chain([Effect::OpenLast { operator: name }])
+                .collect()
         }
         Choice::BuiltIn { operator, name } => built_in(model, &operator, &name),
         Choice::File(path) => {
@@ -85,8 +94,15 @@ fn stays_in_place(model: &Model, choice: &Choice) -> bool {
 
 /// Makes an operator the one that Bench, Roofline and History show.
 pub(super) fn adopt_operator(model: &mut Model, name: &str) -> Vec<Effect> {
-    let Some(operator) = super::operator_named(model, name) else { return Vec::new() };
-    if model.bench.operator.as_ref().is_some_and(|known| known.name == operator.name) {
+    let Some(operator) = super::operator_named(model, name) else {
+        return Vec::new();
+    };
+    if model
+        .bench
+        .operator
+        .as_ref()
+        .is_some_and(|known| known.name == operator.name)
+    {
         return Vec::new();
     }
     model.bench.operator = Some(operator);
@@ -105,12 +121,20 @@ pub(super) fn adopt_operator(model: &mut Model, name: &str) -> Vec<Effect> {
 pub(super) fn choose_affordable_shape(model: &mut Model) {
     let Some(operator) = &model.bench.operator else { return };
     let emulated = matches!(&model.device, DeviceState::Ready(_)) && !model.device.measures_time();
-    model.bench.shape = if emulated && !operator.twins.is_empty() { operator.shapes.len() } else { 0 };
+    model.bench.shape = if emulated && !operator.twins.is_empty() {
+        operator.shapes.len()
+    } else {
+        0
+    };
 }
 
 fn built_in(model: &mut Model, operator: &str, name: &str) -> Vec<Effect> {
-    let Some(found) = super::operator_named(model, operator) else { return Vec::new() };
-    let Some(source) = found.kernels.iter().find(|source| source.name == name) else { return Vec::new() };
+    let Some(found) = super::operator_named(model, operator) else {
+        return Vec::new();
+    };
+    let Some(source) = found.kernels.iter().find(|source| source.name == name) else {
+        return Vec::new();
+    };
     let kernel = KernelText {
         name: format!("{operator}/{}", name.trim_start_matches("kernels/")),
         operator: Some(operator.to_owned()),
@@ -122,13 +146,15 @@ fn built_in(model: &mut Model, operator: &str, name: &str) -> Vec<Effect> {
 }
 
 fn version(model: &mut Model, index: usize) -> Vec<Effect> {
-    let Some(iteration) = model.history.iterations().get(index).cloned() else { return Vec::new() };
+    let Some(iteration) = model.history.iterations().get(index).cloned() else {
+        return Vec::new();
+    };
     let kernel = KernelText {
         name: format!("{} · v{}", iteration.kernel, iteration.version),
         operator: Some(model.history.operator.clone()),
         language: iteration.language,
         origin: Origin::Version(iteration.version),
-        text: iteration.source,
+        text: iteration.source.clone(),
     };
     model.screen = Screen::Bench;
     opened(model, kernel)
@@ -160,6 +186,8 @@ pub(super) fn opened(model: &mut Model, kernel: KernelText) -> Vec<Effect> {
     bench.ran_revision = 0;
     bench.changed_outside = None;
     bench.kernel = Some(kernel);
+    model.screen = Screen::Bench;
+    let bench = &model.bench;
     effects.push(Effect::Watch(bench.path().cloned()));
     effects
 }
@@ -188,7 +216,9 @@ fn save(model: &mut Model) -> Vec<Effect> {
 
 /// Asks for a new file in the user's folder with the text as it is.
 pub(super) fn save_copy(model: &mut Model) -> Vec<Effect> {
-    let (Some(kernel), Some(operator)) = (&model.bench.kernel, &model.bench.operator) else { return Vec::new() };
+    let (Some(kernel), Some(operator)) = (&model.bench.kernel, &model.bench.operator) else {
+        return Vec::new();
+    };
     let file = kernel.name.rsplit('/').next().unwrap_or("kernel.cu");
     vec![Effect::SaveCopy {
         operator: operator.name.clone(),
@@ -239,11 +269,17 @@ pub(super) fn editor_closed(model: &mut Model, path: &Path, text: &Arc<str>) -> 
     }
     model.bench.changed_outside = None;
     model.bench.editor.replace(text);
-    if model.bench.run_on_save { worker::start(model, false) } else { Vec::new() }
+    if model.bench.run_on_save {
+        worker::start(model, false)
+    } else {
+        Vec::new()
+    }
 }
 
 fn reload(model: &mut Model) -> Vec<Effect> {
-    let Some(path) = model.bench.path().cloned() else { return Vec::new() };
+    let Some(path) = model.bench.path().cloned() else {
+        return Vec::new();
+    };
     if let Some(text) = model.bench.changed_outside.take() {
         model.bench.editor.replace(&text);
         return Vec::new();
@@ -316,7 +352,12 @@ fn next_failing(model: &mut Model) {
 }
 
 fn next_diagnostic(model: &mut Model) {
-    let lines: Vec<usize> = model.bench.diagnostics().iter().map(|diagnostic| diagnostic.line - 1).collect();
+    let lines: Vec<usize> = model
+        .bench
+        .diagnostics()
+        .iter()
+        .map(|diagnostic| diagnostic.line - 1)
+        .collect();
     let row = model.bench.editor.cursor().0;
     let next = lines.iter().find(|&&line| line > row).or(lines.first());
     match next {
@@ -370,7 +411,9 @@ pub(super) fn clicked(model: &mut Model, mouse: MouseEvent) {
     let lines = crate::tui::screens::bench::verdict_height(model, body.width);
     let panes = layout::bench(body, model.bench.pane, model.bench.zoomed, lines);
     let at = Position::new(mouse.column, mouse.row);
-    let Some(&(pane, place)) = panes.iter().find(|(_, place)| place.contains(at)) else { return };
+    let Some(&(pane, place)) = panes.iter().find(|(_, place)| place.contains(at)) else {
+        return;
+    };
     if pane != model.bench.pane {
         focus(model, pane);
     }

@@ -1,13 +1,20 @@
 //! Changes of the History screen.
 
+use std::sync::Arc;
+
 use super::step;
 use crate::tui::command::Command;
 use crate::tui::effect::Effect;
 use crate::tui::model::overlay::{Choice, moved};
 use crate::tui::model::{Iteration, Model};
 
-pub(super) fn loaded(model: &mut Model, operator: String, iterations: Vec<Iteration>) -> Vec<Effect> {
-    if model.bench.operator.as_ref().is_none_or(|current| current.name != operator) {
+pub(super) fn loaded(model: &mut Model, operator: String, iterations: Vec<Arc<Iteration>>) -> Vec<Effect> {
+    if model
+        .bench
+        .operator
+        .as_ref()
+        .is_none_or(|current| current.name != operator)
+    {
         return Vec::new();
     }
     let history = &mut model.history;

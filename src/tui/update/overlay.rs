@@ -11,7 +11,9 @@ use crate::tui::model::overlay::{AfterSaving, Item, Prompt};
 use crate::tui::model::{Choice, Model, Overlay, Picker, PickerKind, PromptKind};
 
 pub(super) fn key(model: &mut Model, key: Key) -> Vec<Effect> {
-    let Some(overlay) = &mut model.overlay else { return Vec::new() };
+    let Some(overlay) = &mut model.overlay else {
+        return Vec::new();
+    };
     match (key.code, &mut *overlay) {
         (KeyCode::Esc, _) => return cancel(model),
         (_, Overlay::OfferCopy) => return offered_copy(model, key),
@@ -137,7 +139,9 @@ fn offered_copy(model: &mut Model, key: Key) -> Vec<Effect> {
 }
 
 fn offered_save(model: &mut Model, key: Key) -> Vec<Effect> {
-    let Some(Overlay::OfferSave(after)) = model.overlay.clone() else { return Vec::new() };
+    let Some(Overlay::OfferSave(after)) = model.overlay.clone() else {
+        return Vec::new();
+    };
     let mut effects = match key.code {
         KeyCode::Char('s' | 'y') | KeyCode::Enter => match model.bench.path() {
             Some(path) => vec![Effect::Save {
@@ -169,7 +173,10 @@ pub(super) fn pick_shape(model: &mut Model) {
         .shapes()
         .map(|shape| Item {
             text: format!("{}  {}", shape.id, shape.params),
-            aside: reports.get(&shape.id).map_or("", |report| report.status.name()).to_owned(),
+            aside: reports
+                .get(&shape.id)
+                .map_or("", |report| report.status.name())
+                .to_owned(),
             choice: Choice::Shape(shape.id.clone()),
         })
         .collect();
@@ -181,9 +188,14 @@ pub(super) fn pick_shape(model: &mut Model) {
 }
 
 pub(super) fn pick_kernel(model: &mut Model, operator: &str, files: Vec<PathBuf>) -> Vec<Effect> {
-    let Some(known) = super::operator_named(model, operator) else { return Vec::new() };
+    let Some(known) = super::operator_named(model, operator) else {
+        return Vec::new();
+    };
     let mine = files.into_iter().map(|path| Item {
-        text: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        text: path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         aside: "yours".to_owned(),
         choice: Choice::File(path),
     });

@@ -1,8 +1,9 @@
 //! What the worker says, and starting and stopping runs.
 
+use crate::measure::report::ShapeReport;
 use crate::measure::{Event as RunEvent, RunRequest};
 use crate::tui::effect::Effect;
-use crate::tui::model::{DeviceState, MessageKind, Model, Origin, Pane, RunState, Seen};
+use crate::tui::model::{DeviceState, MessageKind, Model, Origin, Pane, RunState, Seen, SeenByOperator};
 use crate::verdict::Class;
 use crate::worker::protocol::FromWorker;
 
@@ -12,7 +13,7 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
         model.say(MessageKind::Info, "a run is in progress; x stops it");
         return Vec::new();
     }
-    let (Some(kernel), Some(operator)) = (&model.bench.kernel, &model.bench.operator) else {
+    let Some(kernel) = &model.bench.kernel else {
         model.say(MessageKind::Info, "open an operator first: 1, then enter");
         return Vec::new();
     };
@@ -37,14 +38,20 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
     };
     let mut request = RunRequest::new(path);
     request.kernel_text = Some(text.to_string());
-    request.operator = Some(operator.name.clone());
+    let operator = model.bench.operator.as_ref().map(|operator| operator.name.clone());
+    request.operator.clone_from(&operator);
     if !all {
-        request.shapes = model.bench.current_shape().map(|shape| shape.id.clone()).into_iter().collect();
+        request.shapes = model
+            .bench
+            .current_shape()
+            .map(|shape| shape.id.clone())
+            .into_iter()
+            .collect();
     }
     model.jobs += 1;
     model.run = Some(RunState {
         job: model.jobs,
-        operator: operator.name.clone(),
+        operator: operator.unwrap_or_default(),
         kernel: kernel.name.clone(),
         revision: model.bench.editor.revision(),
         shape: request.shapes.first().cloned(),
@@ -85,11 +92,13 @@ pub(super) fn message(model: &mut Model, message: FromWorker) -> Vec<Effect> {
     match message {
         FromWorker::Ready { device } => {
             let first = model.device.info().is_none_or(|known| known.id != device.id);
+            let profile = device.profile.clone();
             model.device = DeviceState::Ready(Box::new(device));
-            if first {
-                super::bench::choose_affordable_shape(model);
+            if !first {
+                return Vec::new();
             }
-            Vec::new()
+            super::bench::choose_affordable_shape(model);
+            vec![Effect::LoadSeen { profile }]
         }
         FromWorker::Unavailable { verdict } => {
             model.run = None;
@@ -105,14 +114,24 @@ pub(super) fn message(model: &mut Model, message: FromWorker) -> Vec<Effect> {
 }
 
 fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
-    let Some(run) = model.run.as_mut().filter(|run| run.job == job) else { return Vec::new() };
+    let Some(run) = model.run.as_mut().filter(|run| run.job == job) else {
+        return Vec::new();
+    };
     run.take(&event);
-    let same_kernel = model.bench.kernel.as_ref().is_some_and(|kernel| kernel.name == run.kernel)
-        && model.bench.operator.as_ref().is_some_and(|operator| operator.name == run.operator);
+    let open = model
+        .bench
+        .operator
+        .as_ref()
+        .map_or("", |operator| operator.name.as_str());
+    let same_kernel = open == run.operator
+        && model
+            .bench
+            .kernel
+            .as_ref()
+            .is_some_and(|kernel| kernel.name == run.kernel);
     match event {
         RunEvent::ShapeFinished(report) => {
-            let seen = model.seen.entry(run.operator.clone()).or_default();
-            seen.insert(report.id.clone(), Seen::of(&report));
+            see(&mut model.seen, &run.operator, &report);
             if same_kernel {
                 model.bench.reports.insert(report.id.clone(), *report);
             }
@@ -120,6 +139,9 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
         }
         RunEvent::Finished(report) => {
             let (operator, revision, cancelled) = (run.operator.clone(), run.revision, run.cancelling);
+            for shape in &report.shapes {
+                see(&mut model.seen, &operator, shape);
+            }
             model.run = None;
             if !same_kernel {
                 return Vec::new();
@@ -139,9 +161,20 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
     }
 }
 
+/// Remembers an outcome; a run that was stopped or lacked a compiler says nothing of the shape.
+fn see(seen: &mut SeenByOperator, operator: &str, report: &ShapeReport) {
+    if !matches!(report.status, Class::Cancelled | Class::Environment) {
+        let shapes = seen.entry(operator.to_owned()).or_default();
+        shapes.insert(report.id.clone(), Seen::of(report));
+    }
+}
+
 /// After a failed run the shape looked at should be one that failed.
 fn show_failing_shape(model: &mut Model) {
-    let passed = model.bench.current_report().is_some_and(|report| report.status == Class::Passed);
+    let passed = model
+        .bench
+        .current_report()
+        .is_some_and(|report| report.status == Class::Passed);
     if passed && let Some(next) = model.bench.next_failing() {
         model.bench.shape = next;
     }

@@ -46,12 +46,18 @@ pub const fn mark(mark: Mark) -> char {
 impl Widget for ChartView<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let note = self.note_lines(area.width);
-        let note_rows = if area.height >= MIN_PLOT.1 + 4 + note.len() as u16 { note.len() as u16 } else { 0 };
+        let note_rows = if area.height >= MIN_PLOT.1 + 4 + note.len() as u16 {
+            note.len() as u16
+        } else {
+            0
+        };
         let chart_area = Rect {
             height: area.height - note_rows,
             ..area
         };
-        let Some(plot) = self.frame(chart_area, buffer) else { return };
+        let Some(plot) = self.frame(chart_area, buffer) else {
+            return;
+        };
         let mut canvas = Canvas::new(plot.width, plot.height);
         self.draw(&mut canvas);
         canvas.print(plot, buffer, self.theme);
@@ -64,7 +70,9 @@ impl Widget for ChartView<'_> {
 
 impl ChartView<'_> {
     fn note_lines(&self, width: u16) -> Vec<String> {
-        let Some(note) = &self.chart.note else { return Vec::new() };
+        let Some(note) = &self.chart.note else {
+            return Vec::new();
+        };
         super::text::wrap(note, usize::from(width))
     }
 
@@ -127,7 +135,11 @@ impl ChartView<'_> {
             }
         }
         for line in self.chart.lines.iter().filter(|line| !line.label.is_empty()) {
-            let end = line.points.iter().rev().find_map(|&(a, b)| Some((x.cell(a)?, y.cell_down(b)?)));
+            let end = line
+                .points
+                .iter()
+                .rev()
+                .find_map(|&(a, b)| Some((x.cell(a)?, y.cell_down(b)?)));
             if let Some((column, row)) = end {
                 labels::along_line(canvas, column, row, &line.label, line.tone.into());
             }
@@ -136,7 +148,9 @@ impl ChartView<'_> {
 }
 
 fn draw_bar(canvas: &mut Canvas, x: &Axis<'_>, y: &Axis<'_>, bar: &Bar) {
-    let (Some(from), Some(to)) = (x.share(bar.from), x.share(bar.to)) else { return };
+    let (Some(from), Some(to)) = (x.share(bar.from), x.share(bar.to)) else {
+        return;
+    };
     let columns = f64::from(canvas.columns());
     let first = (from * columns).round() as u16;
     let last = ((to * columns).round() as u16).max(first + 1).min(canvas.columns());
@@ -164,7 +178,9 @@ fn draw_line(canvas: &mut Canvas, x: &Axis<'_>, y: &Axis<'_>, line: &Line) {
 }
 
 fn draw_whisker(canvas: &mut Canvas, x: &Axis<'_>, y: &Axis<'_>, point: &Point) {
-    let (Some((low, high)), Some(column)) = (point.whisker, x.cell(point.x)) else { return };
+    let (Some((low, high)), Some(column)) = (point.whisker, x.cell(point.x)) else {
+        return;
+    };
     if let (Some(bottom), Some(top)) = (y.cell_down(low), y.cell_down(high))
         && bottom > top
     {

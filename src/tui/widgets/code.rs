@@ -45,7 +45,12 @@ impl Code<'_> {
             ..area
         };
         let (cursor_row, cursor_column) = self.editor.cursor();
-        for (offset, line) in lines.iter().skip(self.editor.top).take(usize::from(area.height)).enumerate() {
+        for (offset, line) in lines
+            .iter()
+            .skip(self.editor.top)
+            .take(usize::from(area.height))
+            .enumerate()
+        {
             let row = self.editor.top + offset;
             let y = area.y + offset as u16;
             self.number(frame.buffer_mut(), area.x, y, row, gutter);
@@ -79,7 +84,11 @@ impl Code<'_> {
 
     fn line(&self, buffer: &mut Buffer, area: Rect, y: u16, row: usize, line: &str) {
         let colours = self.editor.colours().line(row);
-        let found = if self.editor.search.is_empty() { Vec::new() } else { matches_in(line, &self.editor.search) };
+        let found = if self.editor.search.is_empty() {
+            Vec::new()
+        } else {
+            matches_in(line, &self.editor.search)
+        };
         let found_length = self.editor.search.chars().count();
         let left = self.editor.left;
         let right = left + usize::from(area.width);
@@ -93,13 +102,21 @@ impl Code<'_> {
                 run_ends = run.map_or(usize::MAX, |(length, _)| run_ends + length);
             }
             let drawn = visible(character);
-            let width = if character == '\t' { TAB - column % TAB } else { drawn.width().unwrap_or(1).max(1) };
+            let width = if character == '\t' {
+                TAB - column % TAB
+            } else {
+                drawn.width().unwrap_or(1).max(1)
+            };
             if column >= right {
+                buffer.set_string(area.right() - 1, y, "›", self.theme.style(Slot::Faint));
                 break;
             }
             if column >= left && column + width <= right {
                 let mut style = self.theme.style(run.map_or(Slot::Text, |(_, slot)| *slot));
-                if found.iter().any(|&start| (start..start + found_length).contains(&index)) {
+                if found
+                    .iter()
+                    .any(|&start| (start..start + found_length).contains(&index))
+                {
                     style = style.patch(self.theme.selected()).add_modifier(Modifier::UNDERLINED);
                 }
                 if self.selected(row, index) {
@@ -113,7 +130,9 @@ impl Code<'_> {
     }
 
     fn selected(&self, row: usize, column: usize) -> bool {
-        self.editor.selection().is_some_and(|(start, end)| start <= (row, column) && (row, column) < end)
+        self.editor
+            .selection()
+            .is_some_and(|(start, end)| start <= (row, column) && (row, column) < end)
     }
 
     /// The diagnostic's message after the line's end, where all of it fits.
@@ -127,7 +146,12 @@ impl Code<'_> {
     }
 
     fn cursor(&self, frame: &mut Frame<'_>, area: Rect, y: u16, column: usize) {
-        let Some(x) = column.checked_sub(self.editor.left).filter(|x| *x < usize::from(area.width)) else { return };
+        let Some(x) = column
+            .checked_sub(self.editor.left)
+            .filter(|x| *x < usize::from(area.width))
+        else {
+            return;
+        };
         let x = area.x + x as u16;
         if self.typing {
             frame.set_cursor_position((x, y));

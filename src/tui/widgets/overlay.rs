@@ -56,11 +56,17 @@ fn print(frame: &mut Frame<'_>, area: Rect, rows: &[Row], theme: &Theme) {
 
 fn question(frame: &mut Frame<'_>, body: Rect, title: &str, text: &str, keys: &[(&str, &str)], theme: &Theme) {
     let width = 60.min(body.width.saturating_sub(4));
-    let mut rows: Vec<Row> =
-        wrap(text, usize::from(width.saturating_sub(4))).into_iter().map(|line| Row::new().text(format!(" {line}"))).collect();
+    let mut rows: Vec<Row> = wrap(text, usize::from(width.saturating_sub(4)))
+        .into_iter()
+        .map(|line| Row::new().text(format!(" {line}")))
+        .collect();
     rows.push(Row::new());
     for (key, does) in keys {
-        rows.push(Row::new().add(Slot::Accent, format!(" {key:>5}")).text(format!("  {does}")));
+        rows.push(
+            Row::new()
+                .add(Slot::Accent, format!(" {key:>5}"))
+                .text(format!("  {does}")),
+        );
     }
     let area = centered(body, width, rows.len() as u16 + 2);
     let pane = Pane {
@@ -73,7 +79,12 @@ fn question(frame: &mut Frame<'_>, body: Rect, title: &str, text: &str, keys: &[
 }
 
 fn pick(frame: &mut Frame<'_>, body: Rect, picker: &Picker, theme: &Theme) {
-    let widest = picker.items.iter().map(|item| item.text.width() + item.aside.width() + 6).max().unwrap_or(0);
+    let widest = picker
+        .items
+        .iter()
+        .map(|item| item.text.width() + item.aside.width() + 6)
+        .max()
+        .unwrap_or(0);
     let width = (widest as u16).clamp(44, 76).min(body.width.saturating_sub(4));
     let wanted = picker.items.len() as u16 + 4;
     let height = wanted.min(body.height.saturating_sub(4)).max(6).min(body.height);
@@ -88,7 +99,9 @@ fn pick(frame: &mut Frame<'_>, body: Rect, picker: &Picker, theme: &Theme) {
     };
     let inner = window(frame, area, &pane, theme);
     let room = usize::from(inner.width);
-    let query = Row::new().add(Slot::Accent, " › ").text(fit(&picker.query, room.saturating_sub(4)));
+    let query = Row::new()
+        .add(Slot::Accent, " › ")
+        .text(fit(&picker.query, room.saturating_sub(4)));
     let cursor = inner.x + query.width() as u16;
     print(frame, Rect { height: 1, ..inner }, &[query], theme);
     frame.set_cursor_position((cursor.min(inner.right().saturating_sub(1)), inner.y));
@@ -104,7 +117,10 @@ fn pick(frame: &mut Frame<'_>, body: Rect, picker: &Picker, theme: &Theme) {
         let place = Rect::new(list.x, list.y + offset as u16, list.width, 1);
         let text = fit(&item.text, room.saturating_sub(item.aside.width() + 4));
         let aside = Row::new().muted(format!("{} ", item.aside));
-        let row = Row::new().text(format!(" {text}")).to(room.saturating_sub(aside.width())).join(aside);
+        let row = Row::new()
+            .text(format!(" {text}"))
+            .to(room.saturating_sub(aside.width()))
+            .join(aside);
         frame.render_widget(row.line(theme), place);
         if top + offset == picker.selected {
             frame.buffer_mut().set_style(place, theme.selected());
@@ -129,7 +145,11 @@ fn scopes_of(screen: Screen) -> &'static [Scope] {
 pub fn help_rows(screen: Screen) -> Vec<Row> {
     let mut scopes: Vec<Scope> = scopes_of(screen).to_vec();
     scopes.push(Scope::Everywhere);
-    scopes.extend(Scope::ALL.into_iter().filter(|scope| !scopes_of(screen).contains(scope) && *scope != Scope::Everywhere));
+    scopes.extend(
+        Scope::ALL
+            .into_iter()
+            .filter(|scope| !scopes_of(screen).contains(scope) && *scope != Scope::Everywhere),
+    );
     let mut rows = Vec::new();
     for scope in scopes {
         if !rows.is_empty() {
@@ -152,7 +172,11 @@ fn help(frame: &mut Frame<'_>, body: Rect, model: &Model, scroll: u16, theme: &T
         title: "Keys",
         about: "any other key closes",
         focused: true,
-        foot: if rows.len() as u16 + 2 > area.height { "↑↓ scrolls" } else { "" },
+        foot: if rows.len() as u16 + 2 > area.height {
+            "↑↓ scrolls"
+        } else {
+            ""
+        },
     };
     let inner = window(frame, area, &pane, theme);
     let most = rows.len().saturating_sub(usize::from(inner.height));

@@ -24,11 +24,19 @@ impl Pane<'_> {
     /// Draws the frame and gives the room inside.
     pub fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) -> Rect {
         let border = theme.style(if self.focused { Slot::Accent } else { Slot::Faint });
-        let title_style = if self.focused { theme.bold(Slot::Accent) } else { theme.bold(Slot::Text) };
+        let title_style = if self.focused {
+            theme.bold(Slot::Accent)
+        } else {
+            theme.bold(Slot::Text)
+        };
         let room = usize::from(area.width.saturating_sub(4));
         let title = fit(self.title, room.saturating_sub(2));
         let left = room.saturating_sub(title.width() + 5);
-        let about = if self.about.width() <= left { self.about.to_owned() } else { fit(self.about, left) };
+        let about = if self.about.width() <= left {
+            self.about.to_owned()
+        } else {
+            fit(self.about, left)
+        };
         let mut block = Block::bordered()
             .border_type(BorderType::Rounded)
             .border_style(border)

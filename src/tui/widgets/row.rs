@@ -73,7 +73,11 @@ impl Row {
 
     pub fn line(&self, theme: &Theme) -> Line<'static> {
         let spans = self.0.iter().map(|part| {
-            let style = if part.bold { theme.bold(part.slot) } else { theme.style(part.slot) };
+            let style = if part.bold {
+                theme.bold(part.slot)
+            } else {
+                theme.style(part.slot)
+            };
             Span::styled(part.text.clone(), style)
         });
         Line::from_iter(spans)

@@ -13,7 +13,11 @@ pub fn strip<'a>(shapes: impl Iterator<Item = Option<&'a Seen>>, width: usize) -
         // Where there are more shapes than cells, a cell shows the worst of those it stands for.
         let from = index * all.len() / all.len().min(width);
         let until = ((index + 1) * all.len() / all.len().min(width)).max(from + 1);
-        let worst = all[from..until].iter().max_by_key(|seen| badness(**seen)).copied().flatten();
+        let worst = all[from..until]
+            .iter()
+            .max_by_key(|seen| badness(**seen))
+            .copied()
+            .flatten();
         let (character, slot) = cell(worst);
         row.push(slot, character);
     }
@@ -59,7 +63,9 @@ mod tests {
             class: Class::WrongNumbers,
             ..passed
         };
-        let shapes: Vec<Option<&Seen>> = (0..40).map(|index| Some(if index == 17 { &failed } else { &passed })).collect();
+        let shapes: Vec<Option<&Seen>> = (0..40)
+            .map(|index| Some(if index == 17 { &failed } else { &passed }))
+            .collect();
         for width in [1, 7, 40, 80] {
             let strip = strip(shapes.iter().copied(), width).plain();
             assert_eq!(strip.chars().count(), width.min(40));

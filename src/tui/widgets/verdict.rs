@@ -8,7 +8,7 @@ use super::row::Row;
 use super::text::wrap;
 use crate::measure::report::ShapeReport;
 use crate::tui::escape;
-use crate::tui::model::{DeviceState, Model};
+use crate::tui::model::{DeviceState, Model, place};
 use crate::tui::theme::Slot;
 use crate::verdict::{Class, Evidence};
 pub use evidence::map_rows;
@@ -21,7 +21,10 @@ pub fn lines(model: &Model, width: usize) -> Vec<Row> {
         return stages::running(model, run, width);
     }
     if model.bench.kernel.is_none() {
-        return vec![Row::new(), Row::new().muted("no kernel is open: 1 shows the operators, enter opens one")];
+        return vec![
+            Row::new(),
+            Row::new().muted("no kernel is open: 1 shows the operators, enter opens one"),
+        ];
     }
     if let DeviceState::Unavailable { reason, next } = &model.device {
         return no_device(reason, next, width);
@@ -29,25 +32,29 @@ pub fn lines(model: &Model, width: usize) -> Vec<Row> {
     match (&model.bench.report, model.bench.current_report()) {
         (_, Some(shape)) => of_shape(model, shape, width),
         (Some(report), None) if report.shapes.is_empty() => {
-            let mut rows = vec![stages::before_shapes(report), Row::new()];
+            let mut rows = vec![stages::before_shapes(report, width), Row::new()];
             rows.extend(sentence(report.status, &report.reason, width));
             rows.extend(evidence_rows(&report.evidence, width));
             rows.extend(advice(&report.next, width));
             rows
         }
-        _ => not_run(model, width),
+        _ => not_run(model),
     }
 }
 
 fn no_device(reason: &str, next: &[String], width: usize) -> Vec<Row> {
     let mut rows = vec![Row::new().bold(Slot::Bad, "✕ NO DEVICE")];
-    rows.extend(wrap(&escape::line(reason), width).into_iter().map(|line| Row::new().text(line)));
+    rows.extend(
+        wrap(&escape::line(reason), width)
+            .into_iter()
+            .map(|line| Row::new().text(line)),
+    );
     rows.extend(advice(next, width));
     rows
 }
 
 fn of_shape(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row> {
-    let mut rows = vec![stages::finished(shape), Row::new()];
+    let mut rows = vec![stages::finished(shape, width), Row::new()];
     rows.extend(sentence(shape.status, &shape.reason, width));
     if shape.status == Class::Passed {
         rows.push(Row::new());
@@ -63,30 +70,42 @@ fn of_shape(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row> {
     rows
 }
 
-fn not_run(model: &Model, width: usize) -> Vec<Row> {
-    let mut rows = vec![Row::new().muted("not run yet · r runs this shape, R all that the device can afford")];
-    if let (Some(operator), Some(shape), Some(roofs)) =
-        (&model.bench.operator, model.bench.current_shape(), model.roofs())
-        && let Some(place) = roofs.place(operator, shape)
+fn not_run(model: &Model) -> Vec<Row> {
+    let mut rows = vec![Row::new().muted("not run yet · r runs this shape, R runs all")];
+    if let (Some(operator), Some(shape), Some(machine)) =
+        (&model.bench.operator, model.bench.current_shape(), model.machine())
+        && let Some(roof) = place(machine, operator, shape)
     {
         rows.push(Row::new());
-        rows.extend(numbers::place(&place, &roofs.profile, width));
+        rows.extend(numbers::place(&roof, &machine.name));
     }
     rows
 }
 
 /// The class in capitals and what happened, the sentence going on under itself.
 fn sentence(class: Class, reason: &str, width: usize) -> Vec<Row> {
-    let (mark, slot) = if class == Class::Passed { ("✔", Slot::Good) } else { ("✕", Slot::Bad) };
+    let (mark, slot) = match class {
+        Class::Passed => ("✔", Slot::Good),
+        Class::Cancelled => ("◌", Slot::Warning),
+        _ => ("✕", Slot::Bad),
+    };
     let name = class.name().replace('_', " ").to_uppercase();
     let head = Row::new().bold(slot, format!("{mark} {name}"));
-    let reason = if reason.is_empty() { class.meaning().to_owned() } else { escape::line(reason) };
+    let reason = if reason.is_empty() {
+        class.meaning().to_owned()
+    } else {
+        escape::line(reason)
+    };
     let beside = width.saturating_sub(head.width() + 3);
     if reason.chars().count() <= beside {
         return vec![head.text(format!("   {reason}"))];
     }
     let mut rows = vec![head];
-    rows.extend(wrap(&reason, width.saturating_sub(2)).into_iter().map(|line| Row::new().text(format!("  {line}"))));
+    rows.extend(
+        wrap(&reason, width.saturating_sub(2))
+            .into_iter()
+            .map(|line| Row::new().text(format!("  {line}"))),
+    );
     rows
 }
 
@@ -106,7 +125,10 @@ fn advice(next: &[String], width: usize) -> Vec<Row> {
         if index == 0 {
             rows.push(Row::new());
         }
-        for (line, text) in wrap(&escape::line(text), width.saturating_sub(LEAD.len())).into_iter().enumerate() {
+        for (line, text) in wrap(&escape::line(text), width.saturating_sub(LEAD.len()))
+            .into_iter()
+            .enumerate()
+        {
             let lead = if index == 0 && line == 0 {
                 LEAD
             } else if line == 0 {
@@ -128,8 +150,13 @@ fn others(model: &Model, shape: &ShapeReport) -> Vec<Row> {
     }
     let passed = reports.values().filter(|report| report.status == Class::Passed).count();
     let slot = if passed == reports.len() { Slot::Good } else { Slot::Bad };
-    let mut row = Row::new().muted("shapes  ").add(slot, format!("{passed} of {} passed", reports.len()));
-    if let Some(next) = model.bench.next_failing().and_then(|index| model.bench.shapes().nth(index))
+    let mut row = Row::new()
+        .muted("shapes  ")
+        .add(slot, format!("{passed} of {} passed", reports.len()));
+    if let Some(next) = model
+        .bench
+        .next_failing()
+        .and_then(|index| model.bench.shapes().nth(index))
         && next.id != shape.id
         && let Some(report) = reports.get(&next.id)
     {

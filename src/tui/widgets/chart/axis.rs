@@ -38,13 +38,19 @@ impl<'a> Axis<'a> {
     pub(super) fn position(&self, value: f64) -> f64 {
         let (min, max) = (self.scaled(self.axis.min), self.scaled(self.axis.max));
         let span = max - min;
-        if span > 0.0 && span.is_finite() { (self.scaled(value) - min) / span } else { 0.5 }
+        if span > 0.0 && span.is_finite() {
+            (self.scaled(value) - min) / span
+        } else {
+            0.5
+        }
     }
 
     /// As [`Self::position`], for values on the axis.
     pub(super) fn share(&self, value: f64) -> Option<f64> {
         let position = self.position(value);
-        (-1e-9..=1.0 + 1e-9).contains(&position).then(|| position.clamp(0.0, 1.0))
+        (-1e-9..=1.0 + 1e-9)
+            .contains(&position)
+            .then(|| position.clamp(0.0, 1.0))
     }
 
     /// The cell of a value, counted from the beginning.
@@ -68,7 +74,12 @@ impl<'a> Axis<'a> {
             rows.windows(2).all(|pair| pair[1] - pair[0] >= least)
         })
         .into_iter()
-        .filter_map(|(value, label)| Some(Placed { at: self.cell_down(value)?, label }))
+        .filter_map(|(value, label)| {
+            Some(Placed {
+                at: self.cell_down(value)?,
+                label,
+            })
+        })
         .collect()
     }
 
@@ -102,7 +113,13 @@ impl<'a> Axis<'a> {
     /// The densest set of ticks that `fits`.
     fn thinned(&self, fits: impl Fn(&[(f64, String)]) -> bool) -> Vec<(f64, String)> {
         if !self.axis.ticks.is_empty() {
-            let given: Vec<_> = self.axis.ticks.iter().filter(|(value, _)| self.share(*value).is_some()).cloned().collect();
+            let given: Vec<_> = self
+                .axis
+                .ticks
+                .iter()
+                .filter(|(value, _)| self.share(*value).is_some())
+                .cloned()
+                .collect();
             return every_nth(&given, fits);
         }
         match self.axis.scale {
@@ -126,8 +143,9 @@ impl<'a> Axis<'a> {
         let span = (max - min).max(f64::MIN_POSITIVE);
         // Finer than a twelfth of the span is noise to the eye.
         let finest = (span / 12.0).log10().floor() as i32;
-        (finest..finest + 3).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| (digit, exponent))).filter_map(
-            move |(digit, exponent)| {
+        (finest..finest + 3)
+            .flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| (digit, exponent)))
+            .filter_map(move |(digit, exponent)| {
                 let step = digit * 10_f64.powi(exponent);
                 if span / step > 12.5 {
                     return None;
@@ -140,8 +158,7 @@ impl<'a> Axis<'a> {
                     (value, format!("{value:.decimals$}"))
                 });
                 Some(ticks.collect())
-            },
-        )
+            })
     }
 }
 
@@ -181,7 +198,10 @@ mod tests {
 
     #[test]
     fn powers_of_ten_read_well() {
-        assert_eq!([-2, -1, 0, 2, 3, 4, 9, 12].map(decade).join(" "), "0.01 0.1 1 100 1k 10k 1G 1T");
+        assert_eq!(
+            [-2, -1, 0, 2, 3, 4, 9, 12].map(decade).join(" "),
+            "0.01 0.1 1 100 1k 10k 1G 1T"
+        );
     }
 
     #[test]
@@ -201,7 +221,11 @@ mod tests {
                     let end = pair[0].1 + pair[0].0.label.width() as u16;
                     assert!(end + GAP <= pair[1].1, "{cells}: {across:?}");
                 }
-                assert!(across.iter().all(|(tick, start)| start + tick.label.width() as u16 <= 5 + cells));
+                assert!(
+                    across
+                        .iter()
+                        .all(|(tick, start)| start + tick.label.width() as u16 <= 5 + cells)
+                );
                 let mut rows: Vec<u16> = axis.ticks_down().iter().map(|tick| tick.at).collect();
                 rows.sort_unstable();
                 assert!(rows.windows(2).all(|pair| pair[1] > pair[0] + 1), "{cells}: {rows:?}");

@@ -13,7 +13,10 @@ enum Ink {
     /// Dots of a braille character, as its low byte.
     Braille(u8),
     /// Arms of a box character: up, down, left, right.
-    Line { arms: u8, dashed: bool },
+    Line {
+        arms: u8,
+        dashed: bool,
+    },
     Char(char),
     Mark(char),
     Label(char),
@@ -245,7 +248,12 @@ fn clip(from: (f64, f64), to: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
             leave = leave.min(room / step);
         }
     }
-    let at = |share: f64| ((from.0 + dx * share).clamp(0.0, 1.0), (from.1 + dy * share).clamp(0.0, 1.0));
+    let at = |share: f64| {
+        (
+            (from.0 + dx * share).clamp(0.0, 1.0),
+            (from.1 + dy * share).clamp(0.0, 1.0),
+        )
+    };
     (enter <= leave).then(|| (at(enter), at(leave)))
 }
 

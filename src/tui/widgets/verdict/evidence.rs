@@ -2,13 +2,16 @@
 
 use crate::tui::escape;
 use crate::tui::theme::Slot;
-use crate::tui::widgets::number::{grouped, percent, three};
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::text::{fit, wrap};
+use crate::units::{count, percent, significant};
 use crate::verdict::{ElementEvidence, Evidence, Location, OutputEvidence, Severity};
 
 /// The picture is never larger than this, columns and rows.
 const MAP_SIZE: (usize, usize) = (24, 8);
+/// Columns of the picture in a pane of less than [`ROOMY`] columns.
+const NARROW_MAP: usize = 20;
+const ROOMY: usize = 66;
 /// Under this width the numbers stand below the picture instead of beside it.
 const BESIDE: usize = 56;
 
@@ -33,9 +36,10 @@ pub(super) fn rows(evidence: &Evidence, width: usize) -> Vec<Row> {
             rows
         }
         Evidence::Output(output) => output_rows(output, width),
-        Evidence::Note { text } => {
-            wrap(&escape::line(text), width).into_iter().map(|line| Row::new().text(line)).collect()
-        }
+        Evidence::Note { text } => wrap(&escape::line(text), width)
+            .into_iter()
+            .map(|line| Row::new().text(line))
+            .collect(),
     }
 }
 
@@ -75,7 +79,11 @@ fn labelled(label: &str, text: &str, width: usize) -> Vec<Row> {
         .into_iter()
         .enumerate()
         .map(|(index, line)| {
-            let lead = if index == 0 { format!("{label}  ") } else { " ".repeat(indent) };
+            let lead = if index == 0 {
+                format!("{label}  ")
+            } else {
+                " ".repeat(indent)
+            };
             Row::new().muted(lead).text(line)
         })
         .collect()
@@ -102,9 +110,11 @@ fn access(evidence: &Evidence, width: usize) -> Vec<Row> {
     };
     let mut rows = vec![place(at.as_ref()).text(format!("{access}, {space} memory"))];
     if let (Some(buffer), Some(offset)) = (buffer, offset) {
-        let size = size.map(|size| format!(", which is {} bytes long", grouped(size))).unwrap_or_default();
+        let size = size
+            .map(|size| format!(", which is {} bytes long", count(size)))
+            .unwrap_or_default();
         let sign = if *offset < 0 { "−" } else { "" };
-        let text = format!("byte {sign}{} of `{buffer}`{size}", grouped(offset.unsigned_abs()));
+        let text = format!("byte {sign}{} of `{buffer}`{size}", count(offset.unsigned_abs()));
         rows.extend(labelled("where", &text, width));
     }
     let who = match (thread, cta) {
@@ -123,7 +133,8 @@ fn access(evidence: &Evidence, width: usize) -> Vec<Row> {
 }
 
 fn output_rows(output: &OutputEvidence, width: usize) -> Vec<Row> {
-    let picture = map_rows(&output.map, MAP_SIZE);
+    let columns = if width < ROOMY { NARROW_MAP } else { MAP_SIZE.0 };
+    let picture = map_rows(&output.map, (columns, MAP_SIZE.1));
     let map_width = picture.first().map_or(0, Row::width);
     let beside = width >= BESIDE && map_width > 0;
     let text_width = if beside { width - map_width - 3 } else { width };
@@ -147,30 +158,52 @@ fn output_numbers(output: &OutputEvidence, width: usize) -> Vec<Row> {
         width.saturating_sub(output.output.len()),
     ))];
     let share = output.mismatches as f64 / output.elements.max(1) as f64;
-    rows.extend(labelled("wrong", &format!("{} ({})", grouped(output.mismatches), percent(share)), width));
+    rows.extend(labelled(
+        "wrong",
+        &format!("{} ({})", count(output.mismatches), percent(share)),
+        width,
+    ));
     if let Some(pattern) = &output.pattern {
-        rows.extend(wrap(&escape::line(pattern), width).into_iter().map(|line| Row::new().add(Slot::Warning, line)));
+        rows.extend(
+            wrap(&escape::line(pattern), width)
+                .into_iter()
+                .map(|line| Row::new().add(Slot::Warning, line)),
+        );
     }
     if output.unwritten > 0 {
-        let text = format!("{} never written: the poison is still there", grouped(output.unwritten));
+        let text = format!("{} never written: the poison is still there", count(output.unwritten));
         rows.extend(wrap(&text, width).into_iter().map(|line| Row::new().text(line)));
     }
     if output.nan + output.inf > 0 {
-        rows.extend(labelled("NaN", &format!("{}   inf {}", grouped(output.nan), grouped(output.inf)), width));
+        rows.extend(labelled(
+            "NaN",
+            &format!("{}   inf {}", count(output.nan), count(output.inf)),
+            width,
+        ));
     }
     for (label, element) in [("first", &output.first), ("worst", &output.worst)] {
         if let Some(element) = element {
             rows.extend(labelled(label, &element_text(element), width));
         }
     }
-    let errors = format!("abs {}  rel {}  L2 {}", three(output.max_abs), three(output.max_rel), three(output.rel_l2));
+    let errors = format!(
+        "abs {}  rel {}  L2 {}",
+        significant(output.max_abs),
+        significant(output.max_rel),
+        significant(output.rel_l2)
+    );
     rows.extend(labelled("error", &errors, width));
     rows
 }
 
 fn element_text(element: &ElementEvidence) -> String {
     let index: Vec<String> = element.index.iter().map(ToString::to_string).collect();
-    format!("[{}]  want {}  got {}", index.join(", "), three(element.expected), three(element.got))
+    format!(
+        "[{}]  want {}  got {}",
+        index.join(", "),
+        significant(element.expected),
+        significant(element.got)
+    )
 }
 
 /// The mismatch map as rows of shades; a cell stands for the worst of what it covers, so that nothing wrong vanishes.

@@ -2,11 +2,12 @@
 
 use crate::device::Counters;
 use crate::measure::report::{CacheState, RooflineReport, ShapeReport, TimingKind, TimingReport};
-use crate::tui::model::{Model, Place};
+use crate::roofline::Roof;
+use crate::tui::model::Model;
 use crate::tui::theme::Slot;
-use crate::tui::widgets::number::{bandwidth, bytes, count, flop_rate, flops, percent, three, time};
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::text::wrap;
+use crate::units::{bandwidth, bytes, count, flop_rate, flops, intensity, percent, ratio, significant, time_us};
 
 /// Columns of the labels at the left.
 const LABEL: usize = 12;
@@ -25,17 +26,26 @@ pub(super) fn rows(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row>
     {
         rows.push(
             label("bound")
-                .text(format!("{} at {} FLOP/byte", roofline.bound, three(roofline.intensity)))
-                .muted(format!("   roof {}", time(roofline.t_sol_us))),
+                .text(format!("{} at {}", roofline.bound, intensity(roofline.intensity)))
+                .muted(format!("   roof {}", time_us(roofline.t_sol_us))),
         );
     }
     if let Some(counters) = &shape.counters {
         rows.extend(counted(counters, shape.roofline.as_ref(), width));
     }
     rows.extend(resources(model));
-    if let Some(worst) = shape.verify.iter().flat_map(|verify| &verify.outputs).max_by_key(|output| output.max_ulp) {
+    if let Some(worst) = shape
+        .verify
+        .iter()
+        .flat_map(|verify| &verify.outputs)
+        .max_by_key(|output| output.max_ulp)
+    {
         let text = format!("{} ulp", count(worst.max_ulp));
-        rows.push(label("worst error").text(text).muted(format!("  in {}, abs {}", worst.output, three(worst.max_abs))));
+        rows.push(label("worst error").text(text).muted(format!(
+            "  in {}, abs {}",
+            worst.output,
+            significant(worst.max_abs)
+        )));
     }
     for skipped in shape.verify.iter().flat_map(|verify| &verify.skipped) {
         rows.extend(wrapped("not checked", skipped, width));
@@ -57,7 +67,11 @@ fn wrapped(name: &str, text: &str, width: usize) -> Vec<Row> {
 
 fn untimed(model: &Model, width: usize) -> Vec<Row> {
     if model.device.info().is_some() && !model.device.measures_time() {
-        return wrapped("time", "not measured: the emulator verifies and counts, it does not time", width);
+        return wrapped(
+            "time",
+            "not measured: the emulator verifies and counts, it does not time",
+            width,
+        );
     }
     Vec::new()
 }
@@ -74,7 +88,7 @@ fn timed(model: &Model, shape: &ShapeReport, timing: &TimingReport, width: usize
     };
     let mut rows = vec![
         Row::new()
-            .bold(slot, format!("{tilde}{}", time(timing.median_us)))
+            .bold(slot, format!("{tilde}{}", time_us(timing.median_us)))
             .to(LABEL + 1)
             .muted(format!("{kind}, {cache}  ± {}", percent(half))),
     ];
@@ -88,7 +102,10 @@ fn timed(model: &Model, shape: &ShapeReport, timing: &TimingReport, width: usize
         rows.push(label("samples").join(sparkline(&timing.all_us, width.saturating_sub(LABEL + 1))));
     }
     if timing.throttled_samples > 0 {
-        let text = format!("{} samples under a throttled clock were dropped", timing.throttled_samples);
+        let text = format!(
+            "{} samples under a throttled clock were dropped",
+            timing.throttled_samples
+        );
         rows.push(Row::new().add(Slot::Warning, text));
     }
     rows
@@ -102,7 +119,11 @@ fn against_roof(timing: &TimingReport, roofline: &RooflineReport) -> Vec<Row> {
             Row::new()
                 .bold(Slot::Text, percent(fraction))
                 .to(LABEL + 1)
-                .muted(format!("of the {} roof, {}", roofline.bound, time(roofline.t_sol_us))),
+                .muted(format!(
+                    "of the {} roof, {}",
+                    roofline.bound,
+                    time_us(roofline.t_sol_us)
+                )),
         );
     }
     let mut rates = label("rate").text(bandwidth(roofline.bytes / seconds));
@@ -115,22 +136,25 @@ fn against_roof(timing: &TimingReport, roofline: &RooflineReport) -> Vec<Row> {
 
 /// Against the version before on the same device, where both were measured.
 fn compared(model: &Model, shape: &ShapeReport) -> Option<Row> {
-    let now = shape.timing.as_ref().filter(|timing| timing.kind == TimingKind::Measured)?.median_us;
+    let measured = |report: &ShapeReport| {
+        let timing = report.timing.as_ref()?;
+        (timing.kind == TimingKind::Measured).then_some(timing.median_us)
+    };
+    let now = measured(shape)?;
     let device = &model.device.info()?.id;
-    let mut earlier = model.history.iterations().iter().rev().filter(|iteration| iteration.device == *device).filter_map(
-        |iteration| {
+    let earlier = model.history.iterations().iter().rev();
+    let (version, before) = earlier
+        .filter(|iteration| iteration.device == *device)
+        .filter_map(|iteration| {
             let report = iteration.shapes.iter().find(|report| report.id == shape.id)?;
-            let timing = report.timing.as_ref().filter(|timing| timing.kind == TimingKind::Measured)?;
-            Some((iteration.version, timing.median_us, timing.all_us == shape.timing.as_ref()?.all_us))
-        },
-    );
-    // The newest kept run may be this very one.
-    let (version, before, _) = earlier.find(|(_, _, same)| !same)?;
-    let ratio = before / now;
+            Some((iteration.version, measured(report)?))
+        })
+        // The newest kept run may be this very one.
+        .find(|(_, before)| before.to_bits() != now.to_bits())?;
     Some(
         label("speed")
-            .text(format!("{ratio:.2}x"))
-            .muted(format!(" of v{version}, measured apart: compare for a verdict")),
+            .text(ratio(before / now))
+            .muted(format!("  of v{version}, not interleaved")),
     )
 }
 
@@ -144,10 +168,11 @@ fn counted(counters: &Counters, roofline: Option<&RooflineReport>, width: usize)
     let mut rows = vec![traffic];
     if moved > 0 {
         let used = (asked as f64 / moved as f64).min(1.0);
-        rows.push(label("sectors").text(format!("{} used", percent(used))).muted(format!(
-            "  {} of {SECTOR_BYTES} bytes",
-            count(counters.global_sectors)
-        )));
+        rows.push(
+            label("sectors")
+                .text(format!("{} used", percent(used)))
+                .muted(format!("  {} of {SECTOR_BYTES} bytes", count(counters.global_sectors))),
+        );
     }
     let warp_instructions: u64 = counters.warp_instructions.values().sum();
     if warp_instructions > 0 {
@@ -169,9 +194,16 @@ fn counted(counters: &Counters, roofline: Option<&RooflineReport>, width: usize)
 
 /// The instruction mix, the largest class first.
 fn mix(counters: &Counters, total: u64) -> String {
-    let mut classes: Vec<(&String, &u64)> = counters.warp_instructions.iter().filter(|(_, count)| **count > 0).collect();
+    let mut classes: Vec<(&String, &u64)> = counters
+        .warp_instructions
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .collect();
     classes.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
-    let shares = classes.iter().take(4).map(|(name, count)| format!("{name} {:.0} %", **count as f64 / total as f64 * 100.0));
+    let shares = classes
+        .iter()
+        .take(4)
+        .map(|(name, count)| format!("{name} {:.0} %", **count as f64 / total as f64 * 100.0));
     let shares: Vec<String> = shares.collect();
     format!("{}: {}", count(total), shares.join(", "))
 }
@@ -183,16 +215,23 @@ fn resources(model: &Model) -> Option<Row> {
     let shared = compile.resources.iter().map(|resources| resources.shared_bytes).max()?;
     let row = label("resources").text(format!("{registers} registers"));
     let slot = if spills > 0 { Slot::Warning } else { Slot::Text };
-    Some(row.add(slot, format!("   {spills} B spilled")).text(format!("   {shared} B shared")))
+    Some(
+        row.add(slot, format!("   {spills} B spilled"))
+            .text(format!("   {shared} B shared")),
+    )
 }
 
 /// What is known of a shape before any run.
-pub(super) fn place(place: &Place, profile: &str, _width: usize) -> Vec<Row> {
+pub(super) fn place(roof: &Roof, machine: &str) -> Vec<Row> {
     vec![
-        label("bound").text(place.bound.clone()).muted(format!("  at {} FLOP/byte", three(place.intensity))),
-        label("roof").text(time(place.t_sol_us)).muted(format!("  on {profile}, what the hardware can do at best")),
-        label("moves").text(bytes(place.bytes)),
-        label("computes").text(flops(place.flops)),
+        label("bound")
+            .text(roof.bound.name())
+            .muted(format!("  at {}", intensity(roof.intensity))),
+        label("roof")
+            .text(time_us(roof.t_sol_us))
+            .muted(format!("  the best that {machine} can do")),
+        label("moves").text(bytes(roof.bytes)),
+        label("computes").text(flops(roof.flops)),
     ]
 }
 
@@ -206,8 +245,10 @@ pub fn sparkline(samples: &[f64], width: usize) -> Row {
     if low > high {
         return Row::new();
     }
-    let (from, until) = (time(low), time(high));
-    let bins = width.saturating_sub(from.chars().count() + until.chars().count() + 2).clamp(1, MAX_BINS);
+    let (from, until) = (time_us(low), time_us(high));
+    let bins = width
+        .saturating_sub(from.chars().count() + until.chars().count() + 2)
+        .clamp(1, MAX_BINS);
     let mut counts = vec![0_usize; bins];
     for sample in finite() {
         let share = if high > low { (sample - low) / (high - low) } else { 0.5 };
@@ -216,9 +257,18 @@ pub fn sparkline(samples: &[f64], width: usize) -> Row {
     let tallest = counts.iter().copied().max().unwrap_or(1).max(1);
     let picture: String = counts
         .iter()
-        .map(|&count| if count == 0 { ' ' } else { LEVELS[(count * (LEVELS.len() - 1)).div_ceil(tallest)] })
+        .map(|&count| {
+            if count == 0 {
+                ' '
+            } else {
+                LEVELS[(count * (LEVELS.len() - 1)).div_ceil(tallest)]
+            }
+        })
         .collect();
-    Row::new().text(from).add(Slot::Accent, format!(" {picture} ")).text(until)
+    Row::new()
+        .text(from)
+        .add(Slot::Accent, format!(" {picture} "))
+        .text(until)
 }
 
 #[cfg(test)]
