@@ -1,5 +1,6 @@
 //! The history on a thread of its own: one owner of the store, requests in order.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -59,6 +60,7 @@ impl Keeper {
 }
 
 fn serve(state: Option<PathBuf>, requests: &Receiver<Request>, events: &Sender<Event>, log: &Log) {
+    let mut read = Read::default();
     let mut history = state.and_then(|folder| {
         let _ = std::fs::create_dir_all(&folder);
         let opened = History::open(&folder.join(FILE_NAME));
@@ -76,7 +78,7 @@ fn serve(state: Option<PathBuf>, requests: &Receiver<Request>, events: &Sender<E
             })),
             (None, _) => Ok(None),
             (Some(history), Request::Keep(run)) => keep(history, &run),
-            (Some(history), Request::Load { operator }) => load(history, operator).map(Some),
+            (Some(history), Request::Load { operator }) => load(history, &mut read, operator).map(Some),
             (Some(history), Request::Seen { problems, profile }) => seen(history, problems, &profile).map(Some),
         };
         let event = answer.unwrap_or_else(|error| {
@@ -104,18 +106,26 @@ fn keep(history: &mut History, run: &ToKeep) -> Result<Option<Event>, HistoryErr
     Ok(kept.message.map(Event::Notice))
 }
 
-fn load(history: &History, operator: String) -> Result<Event, HistoryError> {
+/// Versions read before, by id: a kept run never changes.
+type Read = HashMap<i64, Arc<Iteration>>;
+
+fn load(history: &History, read: &mut Read, operator: String) -> Result<Event, HistoryError> {
     let mut kept = history.list(&Filter {
         operator: Some(operator.clone()),
         shape: None,
         limit: Some(SHOWN),
     })?;
     kept.reverse();
-    let iterations = kept
-        .iter()
-        .enumerate()
-        .map(|(index, kept)| iteration(history, kept, index as u32 + 1))
-        .collect::<Result<_, _>>()?;
+    let mut iterations = Vec::with_capacity(kept.len());
+    for (kept, version) in kept.iter().zip(1..) {
+        let known = read.get(&kept.id).filter(|known| known.version == version).cloned();
+        let iteration = match known {
+            Some(known) => known,
+            None => Arc::new(iteration(history, kept, version)?),
+        };
+        read.insert(kept.id, iteration.clone());
+        iterations.push(iteration);
+    }
     Ok(Event::History { operator, iterations })
 }
 
@@ -124,6 +134,11 @@ fn iteration(history: &History, kept: &Kept, version: u32) -> Result<Iteration, 
     let source: Arc<str> = history.source(kept.id)?.unwrap_or_default().into();
     let path = std::path::Path::new(&kept.kernel_path);
     let language = report.as_ref().and_then(|report| report.kernel.language);
+    let mut shapes = report.map(|report| report.shapes).unwrap_or_default();
+    for timing in shapes.iter_mut().filter_map(|shape| shape.timing.as_mut()) {
+        // Hundreds of samples for each of hundreds of versions: the screens show the medians.
+        timing.all_us = Vec::new();
+    }
     Ok(Iteration {
         version,
         unix_s: kept.time_unix_s,
@@ -138,7 +153,7 @@ fn iteration(history: &History, kept: &Kept, version: u32) -> Result<Iteration, 
         device: kept.device.clone(),
         status: kept.status,
         reason: kept.reason.clone(),
-        shapes: report.map(|report| report.shapes).unwrap_or_default(),
+        shapes,
     })
 }
 

@@ -1,8 +1,9 @@
 //! What the worker says, and starting and stopping runs.
 
+use crate::measure::report::ShapeReport;
 use crate::measure::{Event as RunEvent, RunRequest};
 use crate::tui::effect::Effect;
-use crate::tui::model::{DeviceState, MessageKind, Model, Origin, Pane, RunState, Seen};
+use crate::tui::model::{DeviceState, MessageKind, Model, Origin, Pane, RunState, Seen, SeenByOperator};
 use crate::verdict::Class;
 use crate::worker::protocol::FromWorker;
 
@@ -12,7 +13,7 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
         model.say(MessageKind::Info, "a run is in progress; x stops it");
         return Vec::new();
     }
-    let (Some(kernel), Some(operator)) = (&model.bench.kernel, &model.bench.operator) else {
+    let Some(kernel) = &model.bench.kernel else {
         model.say(MessageKind::Info, "open an operator first: 1, then enter");
         return Vec::new();
     };
@@ -37,7 +38,8 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
     };
     let mut request = RunRequest::new(path);
     request.kernel_text = Some(text.to_string());
-    request.operator = Some(operator.name.clone());
+    let operator = model.bench.operator.as_ref().map(|operator| operator.name.clone());
+    request.operator.clone_from(&operator);
     if !all {
         request.shapes = model
             .bench
@@ -49,7 +51,7 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
     model.jobs += 1;
     model.run = Some(RunState {
         job: model.jobs,
-        operator: operator.name.clone(),
+        operator: operator.unwrap_or_default(),
         kernel: kernel.name.clone(),
         revision: model.bench.editor.revision(),
         shape: request.shapes.first().cloned(),
@@ -116,20 +118,20 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
         return Vec::new();
     };
     run.take(&event);
-    let same_kernel = model
+    let open = model
         .bench
-        .kernel
+        .operator
         .as_ref()
-        .is_some_and(|kernel| kernel.name == run.kernel)
+        .map_or("", |operator| operator.name.as_str());
+    let same_kernel = open == run.operator
         && model
             .bench
-            .operator
+            .kernel
             .as_ref()
-            .is_some_and(|operator| operator.name == run.operator);
+            .is_some_and(|kernel| kernel.name == run.kernel);
     match event {
         RunEvent::ShapeFinished(report) => {
-            let seen = model.seen.entry(run.operator.clone()).or_default();
-            seen.insert(report.id.clone(), Seen::of(&report));
+            see(&mut model.seen, &run.operator, &report);
             if same_kernel {
                 model.bench.reports.insert(report.id.clone(), *report);
             }
@@ -137,6 +139,9 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
         }
         RunEvent::Finished(report) => {
             let (operator, revision, cancelled) = (run.operator.clone(), run.revision, run.cancelling);
+            for shape in &report.shapes {
+                see(&mut model.seen, &operator, shape);
+            }
             model.run = None;
             if !same_kernel {
                 return Vec::new();
@@ -153,6 +158,14 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
             vec![Effect::LoadHistory { operator }]
         }
         _ => Vec::new(),
+    }
+}
+
+/// Remembers an outcome; a run that was stopped or lacked a compiler says nothing of the shape.
+fn see(seen: &mut SeenByOperator, operator: &str, report: &ShapeReport) {
+    if !matches!(report.status, Class::Cancelled | Class::Environment) {
+        let shapes = seen.entry(operator.to_owned()).or_default();
+        shapes.insert(report.id.clone(), Seen::of(report));
     }
 }
 
