@@ -200,7 +200,7 @@ fn the_map_shows_shares() {
     let evidence = matrix(
         1200,
         2400,
-        |row, col, right| if row >= 1100 && col < 50 { 99.0 } else { right },
+        |row, col, right| if row >= 550 && col < 25 { 99.0 } else { right },
     );
     assert_eq!((evidence.map.len(), evidence.map[0].len()), (12, 24));
     assert_eq!(evidence.map[11][0], 0.5);

@@ -14,6 +14,9 @@ use crate::kernel::{KernelFile, Language};
 /// built-in kernels use (bf16 arithmetic, asynchronous copies), so that one PTX serves every newer device.
 pub const DEFAULT_ARCH: &str = "compute_80";
 
+/// How the message of a missing compiler begins.
+pub(super) const NO_COMPILER: &str = "no CUDA C++ compiler: ";
+
 /// What to compile.
 #[derive(Clone, Copy, Debug)]
 pub struct CompileRequest<'a> {
@@ -421,7 +424,7 @@ fn portable(ptx: &str, name: &str, includes: &[std::path::PathBuf]) -> String {
 fn no_compiler(reason: &str) -> CompileFailure {
     CompileFailure {
         kind: FailureKind::NoCompiler,
-        message: format!("no CUDA C++ compiler: {reason}"),
+        message: format!("{NO_COMPILER}{reason}"),
         log: String::new(),
         diagnostics: Vec::new(),
         advice: Some(format!(

@@ -84,7 +84,11 @@ impl Toolchain {
         };
         let (version, problem) = match uncached.compile(&request) {
             Ok(compiled) => (compiled.compiler.strip_prefix("nvrtc ").map(str::to_owned), None),
-            Err(failure) => (None, Some(failure.message)),
+            Err(failure) => {
+                let reason = failure.message;
+                let reason = reason.strip_prefix(super::compile::NO_COMPILER).unwrap_or(&reason);
+                (None, Some(reason.to_owned()))
+            }
         };
         Tool {
             name: "nvrtc",

@@ -17,7 +17,7 @@ use super::crash::{Tracker, ended};
 use super::frame::{self, FrameError};
 use super::protocol::{FromWorker, ToWorker};
 use crate::device::DeviceInfo;
-use crate::measure::{Event, RunRequest};
+use crate::measure::{Event, RunReport, RunRequest};
 use crate::verdict::{Class, Verdict};
 
 /// Messages in flight in each direction.
@@ -45,7 +45,7 @@ impl Options {
         Self {
             device: device.into(),
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ridgepoint")),
-            cancel_grace: Duration::from_secs(2),
+            cancel_grace: Duration::from_millis(500),
             margin: Duration::from_secs(60),
         }
     }
@@ -280,23 +280,34 @@ impl Supervisor {
                 self.tell(FromWorker::Unavailable { verdict }).await;
             }
             FromWorker::Event { job, event } => {
-                let over = matches!(event, Event::Finished(_));
+                let ended = match &event {
+                    Event::Finished(report) => Some(loses_device(report)),
+                    _ => None,
+                };
                 if self.current(job, Some(&event)) {
                     self.tell(FromWorker::Event { job, event }).await;
-                    if over {
-                        self.job = None;
-                        self.next_job().await;
+                    if let Some(lost) = ended {
+                        self.over(lost).await;
                     }
                 }
             }
             FromWorker::Compared { job, report } => {
                 if self.current(job, None) {
+                    let lost = loses_device(&report.a) || loses_device(&report.b);
                     self.tell(FromWorker::Compared { job, report }).await;
-                    self.job = None;
-                    self.next_job().await;
+                    self.over(lost).await;
                 }
             }
         }
+    }
+
+    /// The running job has ended. A worker whose device is lost takes no other: the next job gets a fresh process.
+    async fn over(&mut self, lost: bool) {
+        self.job = None;
+        if lost {
+            self.kill().await;
+        }
+        self.next_job().await;
     }
 
     /// Whether a message belongs to the running job; its patience begins anew.
@@ -449,6 +460,13 @@ impl Supervisor {
             .unwrap_or_default();
         (status, words)
     }
+}
+
+/// Whether a run ended in a way that makes a device unusable; see [`crate::device::Device`]. The emulator survives all.
+fn loses_device(report: &RunReport) -> bool {
+    let deadly = |class| matches!(class, Class::MemoryFault | Class::Timeout | Class::Crashed);
+    let seen = deadly(report.status) || report.shapes.iter().any(|shape| deadly(shape.status));
+    seen && report.device.kind != "emulator"
 }
 
 fn first_request(order: &ToWorker) -> Option<&RunRequest> {

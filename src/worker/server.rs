@@ -107,7 +107,6 @@ pub fn serve(spec: &str, compiler: &mut dyn Compiler) -> ExitCode {
     thread::spawn(move || read_orders(&reader, &jobs));
     let code = work(spec, compiler, &shared, &messages, &orders, &caught);
     drop(messages);
-    drop(caught);
     // The output thread holds a sender as long as file descriptor 1 is open, so the writer is given a moment instead.
     let deadline = std::time::Instant::now() + FAREWELL;
     while !writer.is_finished() && std::time::Instant::now() < deadline {
@@ -203,8 +202,11 @@ fn work(
             caught,
         );
         if !device.is_usable() {
-            // The next job gets a fresh process.
-            return ExitCode::from(1);
+            // The next job gets a fresh process. Nothing is tidied up: the driver may wait for a hung kernel for ever.
+            std::mem::forget(device);
+            thread::sleep(FAREWELL);
+            end_group();
+            return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS

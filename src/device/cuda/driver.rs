@@ -45,7 +45,7 @@ fn check(code: CUresult, call: &'static str, arguments: impl FnOnce() -> String)
 }
 
 /// Every driver function called here. cudarc panics at the first call of one that the library lacks, so they are looked up before.
-const SYMBOLS: [&str; 43] = [
+const SYMBOLS: [&str; 44] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGet",
@@ -71,6 +71,7 @@ const SYMBOLS: [&str; 43] = [
     "cuStreamCreate",
     "cuStreamDestroy_v2",
     "cuStreamQuery",
+    "cuStreamSynchronize",
     "cuEventCreate",
     "cuEventDestroy_v2",
     "cuEventRecord",
@@ -226,19 +227,18 @@ impl Context {
     }
 }
 
-/// Takes the part of the L2 that kernels may have set aside for themselves back, and allows none from now on.
+/// Takes the part of the L2 that kernels may have set aside for themselves back, and allows none from now on. A device that has
+/// no such part is left alone.
 pub(super) fn reset_persisting_l2() -> Result<()> {
     let limit = sys::CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
     // SAFETY: no pointers; acts on the current context.
-    check(unsafe { sys::cuCtxSetLimit(limit, 0) }, "cuCtxSetLimit", || {
-        "CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0".to_owned()
-    })?;
+    let code = unsafe { sys::cuCtxSetLimit(limit, 0) };
+    if matches!(code, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT | CUresult::CUDA_ERROR_NOT_SUPPORTED) {
+        return Ok(());
+    }
+    check(code, "cuCtxSetLimit", || "CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0".to_owned())?;
     // SAFETY: no pointers; acts on the current context.
-    check(
-        unsafe { sys::cuCtxResetPersistingL2Cache() },
-        "cuCtxResetPersistingL2Cache",
-        String::new,
-    )
+    check(unsafe { sys::cuCtxResetPersistingL2Cache() }, "cuCtxResetPersistingL2Cache", String::new)
 }
 
 /// Free and total bytes.
@@ -313,6 +313,12 @@ impl Stream {
     pub(super) fn idle(self) -> Result<bool> {
         // SAFETY: the handle is live.
         ready(unsafe { sys::cuStreamQuery(self.0) }, "cuStreamQuery")
+    }
+
+    /// Waits without a limit: for a stream that is idle, where it makes the driver print what kernels printed.
+    pub(super) fn synchronize(self) -> Result<()> {
+        // SAFETY: the handle is live.
+        check(unsafe { sys::cuStreamSynchronize(self.0) }, "cuStreamSynchronize", String::new)
     }
 
     pub(super) fn destroy(self) -> Result<()> {
