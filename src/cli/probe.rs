@@ -5,10 +5,10 @@ use std::path::Path;
 use super::args::CheckArgs;
 use super::{Exit, print};
 use crate::device;
+use crate::measure::Warm;
 use crate::measure::bench::Bench;
 use crate::measure::cancel::Cancel;
 use crate::measure::probe::{self, Answer, Found, ProbeReport};
-use crate::measure::Warm;
 use crate::problem::Catalogue;
 use crate::toolchain::Toolchain;
 
@@ -55,11 +55,29 @@ pub(super) fn run(spec: &str, args: &CheckArgs, problems: Option<&Path>) -> Exit
 /// A line per operator, shape and output; a column per answer.
 fn table(report: &ProbeReport) {
     let names: Vec<&str> = Answer::ALL.iter().map(|answer| answer.name()).collect();
-    print::line(format!("{:<28} {:<12} {:<14} {}", "operator", "shape", "output", names.join(" | ")));
-    for rows in report.rows.chunk_by(|a, b| (&a.operator, &a.shape, &a.output) == (&b.operator, &b.shape, &b.output)) {
-        let marks: Vec<String> = rows.iter().map(|row| format!("{:<width$}", mark(row.found), width = row.answer.name().len())).collect();
+    print::line(format!(
+        "{:<28} {:<12} {:<14} {}",
+        "operator",
+        "shape",
+        "output",
+        names.join(" | ")
+    ));
+    for rows in report
+        .rows
+        .chunk_by(|a, b| (&a.operator, &a.shape, &a.output) == (&b.operator, &b.shape, &b.output))
+    {
+        let marks: Vec<String> = rows
+            .iter()
+            .map(|row| format!("{:<width$}", mark(row.found), width = row.answer.name().len()))
+            .collect();
         let first = &rows[0];
-        print::line(format!("{:<28} {:<12} {:<14} {}", first.operator, first.shape, first.output, marks.join(" | ")));
+        print::line(format!(
+            "{:<28} {:<12} {:<14} {}",
+            first.operator,
+            first.shape,
+            first.output,
+            marks.join(" | ")
+        ));
     }
     for row in report.rows.iter().filter(|row| row.found == Found::Unexpected) {
         print::line(format!(
@@ -74,7 +92,11 @@ fn table(report: &ProbeReport) {
     for line in &report.skipped {
         print::line(format!("not probed: {line}"));
     }
-    print::line(format!("{} answers, {} unexpected", report.rows.len(), report.unexpected));
+    print::line(format!(
+        "{} answers, {} unexpected",
+        report.rows.len(),
+        report.unexpected
+    ));
 }
 
 fn mark(found: Found) -> &'static str {

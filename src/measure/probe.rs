@@ -107,7 +107,10 @@ pub fn run(bench: &mut Bench<'_>, only: Option<&str>, tell: &mut dyn FnMut(&str)
         ..ProbeReport::default()
     };
     let operators = bench.catalogue.operators.clone();
-    for operator in operators.iter().filter(|operator| only.is_none_or(|name| operator.name == name)) {
+    for operator in operators
+        .iter()
+        .filter(|operator| only.is_none_or(|name| operator.name == name))
+    {
         if !operator.is_complete() {
             report.skipped.push(format!("{}: no reference yet", operator.name));
             continue;
@@ -119,13 +122,22 @@ pub fn run(bench: &mut Bench<'_>, only: Option<&str>, tell: &mut dyn FnMut(&str)
                 continue;
             }
         };
-        report.skipped.extend(chosen.left_out.map(|text| format!("{}: {text}", operator.name)));
+        report
+            .skipped
+            .extend(chosen.left_out.map(|text| format!("{}: {text}", operator.name)));
         for shape in &chosen.shapes {
             let before = report.rows.len();
             match one_shape(bench, operator, shape, &mut report.rows) {
-                Ok(()) => tell(&format!("{} {}: {} answers", operator.name, shape.id, report.rows.len() - before)),
+                Ok(()) => tell(&format!(
+                    "{} {}: {} answers",
+                    operator.name,
+                    shape.id,
+                    report.rows.len() - before
+                )),
                 Err(verdict) => {
-                    report.skipped.push(format!("{} {}: {verdict}", operator.name, shape.id));
+                    report
+                        .skipped
+                        .push(format!("{} {}: {verdict}", operator.name, shape.id));
                     tell(&format!("{} {}: {verdict}", operator.name, shape.id));
                 }
             }
@@ -170,12 +182,7 @@ impl Copies {
     }
 }
 
-fn keep(
-    bench: &mut Bench<'_>,
-    workspace: &Workspace,
-    answer: &Buffers,
-    into: &mut Buffers,
-) -> Outcome<()> {
+fn keep(bench: &mut Bench<'_>, workspace: &Workspace, answer: &Buffers, into: &mut Buffers) -> Outcome<()> {
     for (tensor, _) in workspace.outputs() {
         let copy = bench.device.alloc(&format!("kept {}", tensor.name), tensor.bytes())?;
         into.insert(tensor.name.clone(), copy);
@@ -259,12 +266,16 @@ impl Spot<'_> {
             Some(why) if wrong => (Found::AsExpected, why),
             None if !wrong => (Found::AsExpected, String::new()),
             Some(why) => (Found::Unexpected, format!("the right answer was refused: {why}")),
-            None if bench.device.checksum(self.out)? == bench.device.checksum(self.want)? => {
-                (Found::Unexpected, "accepted: it is the right answer, bit for bit".to_owned())
-            }
+            None if bench.device.checksum(self.out)? == bench.device.checksum(self.want)? => (
+                Found::Unexpected,
+                "accepted: it is the right answer, bit for bit".to_owned(),
+            ),
             None => (
                 Found::Unexpected,
-                format!("accepted: {} of {} elements differ, relative L2 {:.2e}", evidence.mismatches, evidence.elements, evidence.rel_l2),
+                format!(
+                    "accepted: {} of {} elements differ, relative L2 {:.2e}",
+                    evidence.mismatches, evidence.elements, evidence.rel_l2
+                ),
             ),
         })
     }
@@ -300,7 +311,9 @@ impl Spot<'_> {
             return Ok(Some(format!("`{}` is too large to convert on the host", input.name)));
         }
         let bytes = bench.device.read(buffer, 0, input.bytes())?;
-        bench.device.write(self.out, 0, &convert(&bytes, input.dtype, self.tensor.dtype))?;
+        bench
+            .device
+            .write(self.out, 0, &convert(&bytes, input.dtype, self.tensor.dtype))?;
         Ok(None)
     }
 
@@ -325,7 +338,9 @@ impl Spot<'_> {
         bench.device.copy(self.want, self.out)?;
         let poison = poison_bits(dtype, ROUND).to_le_bytes();
         let bytes = poison[..dtype.size()].repeat(row as usize);
-        bench.device.write(self.out, (count - row) * dtype.size() as u64, &bytes)
+        bench
+            .device
+            .write(self.out, (count - row) * dtype.size() as u64, &bytes)
     }
 }
 
@@ -349,4 +364,3 @@ fn convert(bytes: &[u8], from: DType, to: DType) -> Vec<u8> {
     }
     out
 }
-

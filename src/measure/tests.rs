@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::bench::Bench;
 use super::build::{self, Compiled, Compiler};
 use super::cancel::Cancel;
-use super::report::{CompileReport, Comparison};
+use super::report::{Comparison, CompileReport};
 use super::{Event, RunReport, RunRequest, Stage, StageState, Warm, compare, pipeline, probe};
 use crate::device::mock::MockDevice;
 use crate::device::{Device, DeviceInfo, Image};
@@ -413,7 +413,10 @@ fn two_kernels_are_compared_in_turns() {
         assert!((shape.ratio - 2.0).abs() < 0.02 && shape.ci95[0] <= shape.ratio && shape.ratio <= shape.ci95[1]);
     }
     let same = compare::run(&slow, &slow, &mut bench, &mut |_| {});
-    assert!(same.shapes.iter().all(|shape| shape.result == Comparison::Same), "{same:?}");
+    assert!(
+        same.shapes.iter().all(|shape| shape.result == Comparison::Same),
+        "{same:?}"
+    );
     let refused = compare::run(&slow, &wrong, &mut bench, &mut |_| {});
     assert_eq!((refused.b.status, refused.shapes.len()), (Class::WrongNumbers, 0));
 }
@@ -448,7 +451,10 @@ fn the_probe_catches_every_wrong_answer() {
     let report = probe::run(&mut bench, Some("double"), &mut |_| {});
     assert_eq!(report.rows.len(), 2 * probe::Answer::ALL.len(), "{report:?}");
     assert_eq!(report.unexpected, 0, "{report:?}");
-    assert!(report.rows.iter().all(|row| row.found == probe::Found::AsExpected), "{report:?}");
+    assert!(
+        report.rows.iter().all(|row| row.found == probe::Found::AsExpected),
+        "{report:?}"
+    );
     table.warm.clear(&mut table.device);
     assert_eq!(table.device.free_memory().unwrap(), free);
 }
@@ -458,7 +464,10 @@ fn the_probe_finds_a_contract_that_says_nothing() {
     let mut table = Table::new(MockDevice::new());
     let problem = table.folder.path().join("problems/test/double/problem.toml");
     let text = fs::read_to_string(&problem).unwrap();
-    let loose = text.replace("atol = 1e-6, rtol = 1e-6, rel_l2 = 1e-6", "atol = 100.0, rtol = 1.0, rel_l2 = 10.0");
+    let loose = text.replace(
+        "atol = 1e-6, rtol = 1e-6, rel_l2 = 1e-6",
+        "atol = 100.0, rtol = 1.0, rel_l2 = 10.0",
+    );
     assert_ne!(text, loose);
     fs::write(&problem, loose).unwrap();
     table.catalogue = Catalogue::load(Some(&table.folder.path().join("problems")));
@@ -476,5 +485,8 @@ fn the_probe_finds_a_contract_that_says_nothing() {
             .iter()
             .any(|row| row.answer == answer && row.found == probe::Found::Unexpected)
     };
-    assert!(accepted(probe::Answer::Zeros) && accepted(probe::Answer::Halved), "{report:?}");
+    assert!(
+        accepted(probe::Answer::Zeros) && accepted(probe::Answer::Halved),
+        "{report:?}"
+    );
 }
