@@ -233,12 +233,21 @@ pub(super) fn reset_persisting_l2() -> Result<()> {
     let limit = sys::CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
     // SAFETY: no pointers; acts on the current context.
     let code = unsafe { sys::cuCtxSetLimit(limit, 0) };
-    if matches!(code, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT | CUresult::CUDA_ERROR_NOT_SUPPORTED) {
+    if matches!(
+        code,
+        CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT | CUresult::CUDA_ERROR_NOT_SUPPORTED
+    ) {
         return Ok(());
     }
-    check(code, "cuCtxSetLimit", || "CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0".to_owned())?;
+    check(code, "cuCtxSetLimit", || {
+        "CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0".to_owned()
+    })?;
     // SAFETY: no pointers; acts on the current context.
-    check(unsafe { sys::cuCtxResetPersistingL2Cache() }, "cuCtxResetPersistingL2Cache", String::new)
+    check(
+        unsafe { sys::cuCtxResetPersistingL2Cache() },
+        "cuCtxResetPersistingL2Cache",
+        String::new,
+    )
 }
 
 /// Free and total bytes.
@@ -318,7 +327,11 @@ impl Stream {
     /// Waits without a limit: for a stream that is idle, where it makes the driver print what kernels printed.
     pub(super) fn synchronize(self) -> Result<()> {
         // SAFETY: the handle is live.
-        check(unsafe { sys::cuStreamSynchronize(self.0) }, "cuStreamSynchronize", String::new)
+        check(
+            unsafe { sys::cuStreamSynchronize(self.0) },
+            "cuStreamSynchronize",
+            String::new,
+        )
     }
 
     pub(super) fn destroy(self) -> Result<()> {
