@@ -784,3 +784,161 @@ fn clusters_meet_and_reach_into_each_other() {
     let got = bench.words(out, 256);
     assert!((0..256).all(|i| got[i] == 4 + 1000 * (i as u32 / 128)));
 }
+
+/// `tests/emulator/mix.cu` as NVRTC 13.0 compiles it for `compute_90`.
+fn compiled() -> Bench {
+    Bench::from_text(include_str!("emulator/mix.ptx"))
+}
+
+impl Bench {
+    fn launch(&mut self, kernel: &str, grid: [u32; 3], block: [u32; 3], params: Vec<Vec<u8>>) -> LaunchReport {
+        let config = LaunchConfig {
+            kernel: kernel.to_owned(),
+            grid,
+            block,
+            cluster: None,
+            dynamic_shared: 0,
+            params,
+        };
+        launch(&self.module, &mut self.memory, &config, &options(self.threads))
+            .unwrap_or_else(|fault| panic!("{fault:?}"))
+    }
+}
+
+fn bytes(value: u64) -> Vec<u8> {
+    value.to_le_bytes().to_vec()
+}
+
+#[test]
+fn a_compiled_normalisation_with_shuffles() {
+    let (rows, width) = (3_usize, 200_usize);
+    let mut bench = compiled();
+    let value = |i: usize| half::bf16::from_f32((i % 37) as f32 * 0.25 - 4.0);
+    let weight = |i: usize| half::bf16::from_f32(1.0 + (i % 5) as f32 * 0.5);
+    let upload = |bench: &mut Bench, name: &str, count: usize, f: &dyn Fn(usize) -> half::bf16| {
+        let data: Vec<u8> = (0..count).flat_map(|i| f(i).to_bits().to_le_bytes()).collect();
+        let address = bench.memory.alloc(name, data.len() as u64).unwrap();
+        bench.memory.write(address, &data).unwrap();
+        address
+    };
+    let x = upload(&mut bench, "x", rows * width, &value);
+    let w = upload(&mut bench, "weight", width, &weight);
+    let out = bench.memory.alloc("out", (rows * width * 2) as u64).unwrap();
+    let params = vec![
+        bytes(x),
+        bytes(w),
+        bytes(out),
+        (width as u32).to_le_bytes().to_vec(),
+        1e-5_f32.to_le_bytes().to_vec(),
+    ];
+    bench.launch("rms_norm", [rows as u32, 1, 1], [128, 1, 1], params);
+    let got = bench.memory.read(out, (rows * width * 2) as u64).unwrap();
+    for row in 0..rows {
+        let x = |i: usize| f64::from(value(row * width + i).to_f32());
+        let mean = (0..width).map(|i| x(i) * x(i)).sum::<f64>() / width as f64;
+        for i in 0..width {
+            let want = x(i) / (mean + 1e-5).sqrt() * f64::from(weight(i).to_f32());
+            let at = (row * width + i) * 2;
+            let got = f64::from(half::bf16::from_bits(u16::from_le_bytes([got[at], got[at + 1]])).to_f32());
+            assert!(
+                (got - want).abs() <= want.abs() / 200.0,
+                "row {row}, {i}: {got} for {want}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_compiled_matrix_product_through_shared_tiles() {
+    let n = 48_usize;
+    let value = |i: usize| (i % 13) as f32 - 6.0;
+    let input: Vec<u32> = (0..n * n).map(|i| value(i).to_bits()).collect();
+    let mut results = Vec::new();
+    for threads in [1, 3] {
+        let mut bench = compiled();
+        bench.threads = threads;
+        let a = bench.buffer("a", &input);
+        let c = bench.memory.alloc("c", (n * n * 4) as u64).unwrap();
+        let params = vec![bytes(a), bytes(a), bytes(c), (n as u32).to_le_bytes().to_vec()];
+        bench.launch("tiled", [3, 3, 1], [16, 16, 1], params);
+        results.push(bench.words(c, n * n));
+    }
+    let want = |row: usize, col: usize| (0..n).map(|k| value(row * n + k) * value(k * n + col)).sum::<f32>();
+    assert!((0..n * n).all(|i| f32::from_bits(results[0][i]) == want(i / n, i % n)));
+    assert_eq!(results[0], results[1]);
+}
+
+#[test]
+fn compiled_tables_calls_local_arrays_and_printf() {
+    let n = 100_usize;
+    let mut bench = compiled();
+    let out = bench.memory.alloc("out", (n * 4) as u64).unwrap();
+    let report = bench.launch(
+        "misc",
+        [2, 1, 1],
+        [64, 1, 1],
+        vec![bytes(out), (n as u32).to_le_bytes().to_vec()],
+    );
+    let collatz = |mut i: usize| {
+        let mut steps = 0;
+        while i > 1 {
+            i = if i % 2 == 1 { 3 * i + 1 } else { i / 2 };
+            steps += 1;
+        }
+        steps as f32
+    };
+    let want = |i: usize| {
+        let k = i * 5 % 8;
+        let v = [1.0, 2.0, 4.0, 8.0][(i + k) % 4] * k as f32;
+        match i % 6 {
+            0 => v + 1.0,
+            1 => v * 3.0,
+            2 => v - 2.0,
+            3 => -v,
+            4 => v + collatz(i),
+            _ => v / 7.0,
+        }
+    };
+    let got = bench.words(out, n);
+    for (i, &bits) in got.iter().enumerate() {
+        assert_eq!(f32::from_bits(bits), want(i), "element {i}");
+    }
+    assert_eq!(report.printed, format!("thread 5 has {:.3} of misc\n", want(5)));
+}
+
+#[test]
+fn a_compiled_grid_barrier() {
+    let (grid, block) = (40_u32, 64_u32);
+    for threads in [1, 2] {
+        let mut bench = compiled();
+        bench.threads = threads;
+        let size = u64::from(grid * block * 4);
+        let data = bench.memory.alloc("data", size).unwrap();
+        let out = bench.memory.alloc("out", size).unwrap();
+        bench.launch("two_phases", [grid, 1, 1], [block, 1, 1], vec![bytes(data), bytes(out)]);
+        let got = bench.words(out, (grid * block) as usize);
+        assert!((0..grid * block).all(|i| got[i as usize] == (i / block + 1) % grid + i % block));
+    }
+}
+
+#[test]
+fn faults_of_compiled_kernels_name_the_source_line() {
+    let mut bench = compiled();
+    let a = bench.buffer("a", &[0; 256]);
+    let config = LaunchConfig {
+        kernel: "tiled".to_owned(),
+        grid: [1, 1, 1],
+        block: [16, 16, 1],
+        params: vec![bytes(a), bytes(a), bytes(a + 16), 16_u32.to_le_bytes().to_vec()],
+        ..LaunchConfig::default()
+    };
+    let fault = launch(&bench.module, &mut bench.memory, &config, &options(1)).unwrap_err();
+    assert_eq!(access(&fault).buffer, Some(("a".to_owned(), 1024, 1024)));
+    let source = include_str!("emulator/mix.cu");
+    let (file, line, _) = fault.source.unwrap();
+    assert_eq!(file, "mix.cu");
+    assert_eq!(
+        source.lines().nth(line as usize - 1).unwrap().trim(),
+        "c[row * n + col] = sum;"
+    );
+}
