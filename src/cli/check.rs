@@ -214,7 +214,13 @@ mod tests {
         let report = report(None, Some(empty.path())).unwrap();
         let texts: Vec<String> = report.findings.iter().map(Finding::text).collect();
         assert!(texts.is_empty(), "{}", texts.join("\n"));
-        assert_eq!((report.problems, report.themes), (30, crate::tui::theme::names(crate::tui::theme::user_folder().as_deref()).len()));
+        assert_eq!(
+            (report.problems, report.themes),
+            (
+                30,
+                crate::tui::theme::names(crate::tui::theme::user_folder().as_deref()).len()
+            )
+        );
         assert!(report.kernels >= 20, "{}", report.kernels);
     }
 
@@ -263,7 +269,12 @@ mod tests {
         fs::write(&theme, "text = 1").unwrap();
         let report = report(Some(&theme), None).unwrap();
         assert_eq!((report.problems, report.themes), (0, 1));
-        assert!(report.findings.iter().all(|finding| finding.file.ends_with("dusk.toml")));
+        assert!(
+            report
+                .findings
+                .iter()
+                .all(|finding| finding.file.ends_with("dusk.toml"))
+        );
         assert!(!report.findings.is_empty());
     }
 

@@ -181,7 +181,8 @@ impl CudaDevice {
     /// Waits for everything queued so far.
     fn finish(&mut self, during: &str) -> Outcome<()> {
         let stream = self.stream;
-        self.resolve(clock::wait(self.limit, || stream.idle()), during)
+        self.resolve(clock::wait(self.limit, || stream.idle()), during)?;
+        self.check(stream.synchronize(), during)
     }
 
     fn kernel(&mut self, bound: &Bound<'_>) -> Outcome<Kernel> {

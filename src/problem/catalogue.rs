@@ -109,7 +109,9 @@ impl Catalogue {
 
     /// An operator's `problem.toml` on disk; `None` where it is built in.
     pub fn problem_file(&self, operator: &Operator) -> Option<&Path> {
-        self.files.get(&qualified(&operator.suite, &operator.name)).map(PathBuf::as_path)
+        self.files
+            .get(&qualified(&operator.suite, &operator.name))
+            .map(PathBuf::as_path)
     }
 
     /// The operators of one suite, by name.

@@ -79,6 +79,7 @@ impl Toolchain {
         let uncached = Self {
             dirs: self.dirs.clone(),
             cache: super::Cache::new(None),
+            near: self.near.clone(),
             found: self.found.clone(),
             nvrtc: self.nvrtc.clone(),
         };

@@ -60,10 +60,8 @@ fn plans(file: &KernelFile, operator: &Operator) -> Vec<Finding> {
     let properties = machine::profile(machine::DEFAULT)
         .map(machine::MachineProfile::properties)
         .unwrap_or_default();
-    let shapes = operator.shapes.iter().chain(&operator.twins);
-    let first = shapes
-        .filter_map(|shape| file.plan(operator, shape, &properties, &[]).err())
-        .next();
+    let mut shapes = operator.shapes.iter().chain(&operator.twins);
+    let first = shapes.find_map(|shape| file.plan(operator, shape, &properties, &[]).err());
     first.as_ref().and_then(of_error).into_iter().collect()
 }
 

@@ -44,10 +44,8 @@ impl Place {
     fn folder(root: PathBuf) -> Self {
         let depth = if root.join(PROBLEM_FILE).exists() {
             2
-        } else if root.join(SUITE_FILE).exists() || has_problems(&root) {
-            1
         } else {
-            0
+            usize::from(root.join(SUITE_FILE).exists() || has_problems(&root))
         };
         let mut names: Vec<String> = root
             .iter()

@@ -1,7 +1,7 @@
 //! The history on a thread of its own: one owner of the store, requests in order.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -79,7 +79,9 @@ fn serve(state: Option<PathBuf>, requests: &Receiver<Request>, events: &Sender<E
             (None, _) => Ok(None),
             (Some(history), Request::Keep(run)) => keep(history, &run),
             (Some(history), Request::Load { operator }) => load(history, &mut read, operator).map(Some),
-            (Some(history), Request::Seen { problems, profile }) => seen(history, problems, &profile).map(Some),
+            (Some(history), Request::Seen { problems, profile }) => {
+                seen(history, problems.as_deref(), &profile).map(Some)
+            }
         };
         let event = answer.unwrap_or_else(|error| {
             log.line(&error.to_string());
@@ -132,7 +134,7 @@ fn load(history: &History, read: &mut Read, operator: String) -> Result<Event, H
 fn iteration(history: &History, kept: &Kept, version: u32) -> Result<Iteration, HistoryError> {
     let report = history.report(kept.id)?;
     let source: Arc<str> = history.source(kept.id)?.unwrap_or_default().into();
-    let path = std::path::Path::new(&kept.kernel_path);
+    let path = Path::new(&kept.kernel_path);
     let language = report.as_ref().and_then(|report| report.kernel.language);
     let mut shapes = report.map(|report| report.shapes).unwrap_or_default();
     for timing in shapes.iter_mut().filter_map(|shape| shape.timing.as_mut()) {
@@ -158,12 +160,12 @@ fn iteration(history: &History, kept: &Kept, version: u32) -> Result<Iteration, 
 }
 
 /// The last outcome of every shape, with the best time on machines of one profile.
-fn seen(history: &History, problems: Option<PathBuf>, profile: &str) -> Result<Event, HistoryError> {
+fn seen(history: &History, problems: Option<&Path>, profile: &str) -> Result<Event, HistoryError> {
     let mut all = SeenByOperator::new();
     if history.count()? == 0 {
         return Ok(Event::Seen(all));
     }
-    for operator in &Catalogue::load(problems.as_deref()).operators {
+    for operator in &Catalogue::load(problems).operators {
         for shape in operator.shapes.iter().chain(&operator.twins) {
             let newest = history.list(&Filter {
                 operator: Some(operator.name.clone()),

@@ -21,7 +21,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    pub(super) fn start(device: String, events: Sender<Event>, history: Keeper, log: Log) -> Self {
+    pub(super) fn start(device: String, events: Sender<Event>, history: Keeper, log: &Log) -> Self {
         let (orders, receiver) = unbounded_channel();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

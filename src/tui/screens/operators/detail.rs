@@ -169,7 +169,7 @@ fn shape_table(model: &Model, operator: &Operator, width: usize, height: usize) 
     let values_width = shapes.iter().map(|shape| of(shape).width()).max().unwrap_or(0) + 1;
     let room = width.saturating_sub(id_width + values_width);
     // Columns that do not fit are left out from the middle: what was seen stays.
-    let shown = (0..=NUMBERS.len() - 1)
+    let shown = (0..NUMBERS.len())
         .rev()
         .find(|count| NUMBERS[..*count].iter().sum::<usize>() + NUMBERS[3] <= room);
     let shown = shown.unwrap_or(0);
