@@ -376,11 +376,7 @@ fn tf32(instruction: &Instruction, l: &mut Lowering<'_, '_>, options: Options) -
         if options.relu && code >> 31 == 1 && code & 0x7fff_ffff <= 0x7f80_0000 {
             code = 0;
         }
-        u64::from(if f32::from_bits(code).is_nan() {
-            single::NAN
-        } else {
-            code
-        })
+        u64::from(code)
     })
 }
 
