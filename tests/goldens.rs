@@ -55,7 +55,12 @@ fn arguments(golden: &Golden, inputs: &[Vec<u64>], index: usize, per: usize) -> 
         }
     };
     // Last comes the element's place within its thread.
-    inputs.iter().zip(&golden.inputs).map(pick).chain([(index % per) as u64]).collect()
+    inputs
+        .iter()
+        .zip(&golden.inputs)
+        .map(pick)
+        .chain([(index % per) as u64])
+        .collect()
 }
 
 #[test]

@@ -46,6 +46,7 @@ mod half;
 mod integer;
 mod logic;
 mod memory;
+mod mma;
 mod mov;
 mod rounded;
 mod set;
@@ -83,6 +84,7 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
             bits::lower(instruction, cx)
         }
         "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" => warp::lower(instruction, cx),
+        "mma" | "ldmatrix" | "stmatrix" => mma::lower(instruction, cx),
         "set" => set::set(instruction, cx),
         "setp" if set::is_half(instruction) => set::setp_half(instruction, cx),
         "shl" | "shr" | "and" | "or" | "xor" | "not" | "cnot" => logic::lower(instruction, cx),
