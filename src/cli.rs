@@ -1,17 +1,21 @@
 //! The command line: what scripts may rely on. Parsing here; each command in a file of its own.
 
 pub mod args;
+pub mod check;
 mod compare;
 mod device_check;
 mod doctor;
 pub mod exit;
 mod history;
 mod keep;
+pub mod list;
 mod print;
+mod probe;
 pub mod request;
 mod run;
 mod session;
 mod ship;
+mod table;
 pub mod text;
 mod toolchain;
 mod watch;
@@ -55,8 +59,11 @@ fn dispatch(cli: &Cli) -> Exit {
         Some(Command::Watch(args)) => watch::run(args, problems),
         Some(Command::History(args)) => history::run(args),
         Some(Command::Toolchain(command)) => toolchain::run(command),
-        Some(Command::Doctor(args)) => doctor::run(args, &[]),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Check(args)) if let Some(repo) = &args.ship_ptx => ship::run(repo),
+        Some(Command::Check(args)) if let Some(device) = &args.probe => probe::run(device, args, problems),
+        Some(Command::Check(args)) => check::run(args, problems),
+        Some(Command::List(args)) => list::run(args, problems),
         Some(Command::DeviceCheck(args)) => device_check::run(args),
         Some(_) => Exit::Environment,
     }

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod cuda;
 pub mod element;
 pub mod emulator;
+pub mod evidence;
 pub mod generate;
 pub mod mock;
 pub mod pattern;

@@ -9,11 +9,11 @@ mod floor;
 pub mod inputs;
 pub mod memory;
 pub mod pipeline;
+pub mod probe;
 mod reference;
 pub mod report;
 pub mod selection;
 mod shape_run;
-mod spread;
 #[cfg(test)]
 mod tests;
 mod timing;

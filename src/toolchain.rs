@@ -31,6 +31,9 @@ pub use status::Status;
 pub struct Toolchain {
     dirs: Option<Dirs>,
     cache: Cache,
+    /// What costs no process to find.
+    near: OnceLock<Found>,
+    /// That, and what Python knows of; looked for only when NVRTC is needed and not near.
     found: OnceLock<Found>,
     nvrtc: OnceLock<Result<Nvrtc, String>>,
 }
@@ -47,6 +50,7 @@ impl Toolchain {
         Self {
             dirs,
             cache,
+            near: OnceLock::new(),
             found: OnceLock::new(),
             nvrtc: OnceLock::new(),
         }
@@ -54,7 +58,18 @@ impl Toolchain {
 
     /// What was found, and where.
     pub fn found(&self) -> &Found {
-        self.found.get_or_init(|| search::find(self.dirs.as_ref()))
+        self.found.get_or_init(|| {
+            let near = self.near();
+            if near.nvrtc.is_some() {
+                near.clone()
+            } else {
+                search::with_python(self.dirs.as_ref())
+            }
+        })
+    }
+
+    fn near(&self) -> &Found {
+        self.near.get_or_init(|| search::near(self.dirs.as_ref()))
     }
 
     /// Opens NVRTC, once.
@@ -65,8 +80,10 @@ impl Toolchain {
             .map_err(String::as_str)
     }
 
+    /// ptxas is an extra: asking Python for it would cost more than it gives.
     fn ptxas(&self) -> Option<&Path> {
-        self.found().ptxas.as_ref().map(|place| place.path.as_path())
+        let found = self.found.get().unwrap_or_else(|| self.near());
+        found.ptxas.as_ref().map(|place| place.path.as_path())
     }
 }
 

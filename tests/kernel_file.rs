@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use proptest::prelude::*;
 use ridgepoint::dtype::DType;
 use ridgepoint::expr::Expr;
 use ridgepoint::kernel::plan::{Arg, Plan};
@@ -603,4 +604,28 @@ fn a_huge_file_is_refused_unread() {
     );
     let text = "x".repeat(MAX_FILE_BYTES as usize + 1);
     assert_eq!(loaded(&text).unwrap_err().kind, ErrorKind::File);
+}
+
+proptest! {
+    /// Whatever is typed into a good file, loading and planning answer, and an error's place is inside the file.
+    #[test]
+    fn broken_text_is_an_answer_not_a_crash(
+        edits in prop::collection::vec((0_usize..400, 0_usize..6, "[\\PC\n\"\\[\\]{}#=*/]{0,4}"), 1..4)
+    ) {
+        let mut chars: Vec<char> = GOOD.chars().collect();
+        for (at, remove, insert) in edits {
+            let at = at.min(chars.len());
+            let end = (at + remove).min(chars.len());
+            chars.splice(at..end, insert.chars());
+        }
+        let text: String = chars.into_iter().collect();
+        for language in [Language::Cuda, Language::Ptx] {
+            let _ = entries(&text, language);
+        }
+        if let Err(error) = planned(&text, &[])
+            && let Some(place) = error.place
+        {
+            prop_assert!(place.line as usize <= text.lines().count() + 1, "{error}");
+        }
+    }
 }

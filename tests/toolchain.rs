@@ -312,3 +312,70 @@ fn shipping_writes_ptx_that_its_own_check_accepts() {
     std::fs::write(kernels.join("k.cu"), text.replace("BLOCK; }", "BLOCK + 1; }")).unwrap();
     assert_eq!(shipped::check(&repo).unwrap().0.len(), 1, "its PTX is of another text");
 }
+
+fn ridgepoint(root: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_ridgepoint"))
+        .args(arguments)
+        .env("RIDGEPOINT_DATA_DIR", root)
+        // Nothing of this machine's compilers: what is tested is how their absence is told.
+        .env("PATH", root)
+        .env_remove("CUDA_HOME")
+        .env("RIDGEPOINT_NVRTC", root.join("libnvrtc.so.13"))
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn status_and_doctor_tell_of_a_broken_compiler_and_the_emulator_still_works() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("libnvrtc.so.13"), "not a library").unwrap();
+
+    let (code, stdout, _) = ridgepoint(folder.path(), &["toolchain", "status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(
+        (code, &status["can_compile"]),
+        (Some(3), &serde_json::Value::Bool(false))
+    );
+    assert!(
+        status["tools"][0]["problem"]
+            .as_str()
+            .unwrap()
+            .contains("libnvrtc.so.13")
+    );
+
+    let (code, stdout, stderr) = ridgepoint(folder.path(), &["doctor", "--json"]);
+    let doctor: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(
+        (code, &doctor["works"]),
+        (Some(0), &serde_json::Value::Bool(true)),
+        "{stdout}{stderr}"
+    );
+    let checks = doctor["checks"].as_array().unwrap();
+    for check in checks {
+        let good = check["state"] == "ok";
+        assert_eq!(good, check["advice"].is_null(), "every gap says what to do: {check}");
+    }
+    let state = |name: &str| {
+        checks
+            .iter()
+            .find(|check| check["name"] == name)
+            .map(|check| check["state"].clone())
+    };
+    assert_eq!(state("nvrtc").unwrap(), "gap");
+    assert_eq!(state("python3").unwrap(), "gap");
+}
+
+#[test]
+fn an_installation_that_cannot_begin_says_what_to_do_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, stdout, stderr) = ridgepoint(folder.path(), &["toolchain", "install"]);
+    assert_eq!((code, stdout.as_str()), (Some(3), ""));
+    assert!(
+        stderr.contains("python3 was not found") && stderr.contains("try: install Python 3"),
+        "{stderr}"
+    );
+    let left: Vec<_> = folder.path().join("data").read_dir().unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::args::DoctorArgs;
 use super::{Exit, print};
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::{self, DeviceKind, Listing};
 use crate::dirs::Dirs;
 use crate::problem::Catalogue;
 use crate::toolchain::Toolchain;
@@ -87,11 +87,12 @@ struct Document<'a> {
     checks: &'a [Check],
 }
 
-/// Looks at everything. `devices` are those that can be opened, the emulator among them.
-pub(super) fn run(args: &DoctorArgs, devices: &[DeviceInfo]) -> Exit {
+/// Looks at everything.
+pub(super) fn run(args: &DoctorArgs) -> Exit {
     let dirs = Dirs::find();
+    let (devices, no_cuda) = device::enumerate();
     let checks: Vec<_> = [
-        device_checks(devices),
+        device_checks(&devices, no_cuda.as_deref()),
         checks::driver(),
         compiler_checks(&Toolchain::discover()),
         checks::terminal(),
@@ -143,28 +144,24 @@ fn lines(checks: &[Check], works: bool) -> Vec<String> {
     lines
 }
 
-fn device_checks(devices: &[DeviceInfo]) -> Vec<Check> {
+/// `no_cuda` is why there is no CUDA device, where there is none.
+fn device_checks(devices: &[Listing], no_cuda: Option<&str>) -> Vec<Check> {
     let mut checks: Vec<_> = devices
         .iter()
         .map(|device| {
-            let details: Vec<_> = device
-                .details
-                .iter()
-                .map(|(name, value)| format!(", {name} {value}"))
-                .collect();
             let memory = device.memory_bytes / 1_000_000_000;
             Check::ok(
                 "devices",
                 &device.id,
-                format!("{}, {memory} GB{}", device.name, details.concat()),
+                format!("{}, {memory} GB, {}", device.name, device.note),
             )
         })
         .collect();
-    if !devices.iter().any(|device| device.kind == DeviceKind::Cuda) {
+    if let Some(reason) = no_cuda {
         checks.push(Check::gap(
             "devices",
             "cuda",
-            "no CUDA device: kernels run on the emulator, which verifies but does not time",
+            format!("{reason}: kernels run on the emulator, which verifies but does not time"),
             "on a machine with an NVIDIA GPU, install its driver (`nvidia-smi` must list the GPU)",
         ));
     }

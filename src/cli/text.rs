@@ -152,7 +152,14 @@ fn roofline(roofline: &RooflineReport) -> String {
 
 /// The end of a run: its verdict and what to try next.
 pub fn ending(report: &RunReport, style: Style) -> String {
-    let mut text = format!("{} {}\n", style.class(report.status), report.reason);
+    // A single shape has just said it.
+    let said = report
+        .shapes
+        .iter()
+        .any(|shape| shape.status != Class::Passed && shape.reason == report.reason);
+    let reason = if said { "" } else { report.reason.as_str() };
+    let mut text = format!("{} {reason}", style.class(report.status)).trim_end().to_owned();
+    text.push('\n');
     for piece in &report.evidence {
         text.push_str(&indent(&evidence(piece, style)));
     }

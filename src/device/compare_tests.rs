@@ -1,6 +1,8 @@
 //! Facts about the comparison: contracts, counts, the map and the names of patterns.
 
 use super::*;
+use crate::device::evidence::compare;
+use crate::verdict::OutputEvidence;
 
 const CLOSE: Contract = Contract::Close {
     atol: 1e-3,
@@ -198,9 +200,9 @@ fn chunks_and_threads_do_not_change_the_result() {
 #[test]
 fn the_map_shows_shares() {
     let evidence = matrix(
+        600,
         1200,
-        2400,
-        |row, col, right| if row >= 1100 && col < 50 { 99.0 } else { right },
+        |row, col, right| if row >= 550 && col < 25 { 99.0 } else { right },
     );
     assert_eq!((evidence.map.len(), evidence.map[0].len()), (12, 24));
     assert_eq!(evidence.map[11][0], 0.5);

@@ -12,6 +12,7 @@ mod judge;
 mod list;
 pub mod selftest;
 mod sensors;
+mod stdio;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -180,7 +181,8 @@ impl CudaDevice {
     /// Waits for everything queued so far.
     fn finish(&mut self, during: &str) -> Outcome<()> {
         let stream = self.stream;
-        self.resolve(clock::wait(self.limit, || stream.idle()), during)
+        self.resolve(clock::wait(self.limit, || stream.idle()), during)?;
+        self.check(stream.synchronize(), during)
     }
 
     fn kernel(&mut self, bound: &Bound<'_>) -> Outcome<Kernel> {
@@ -435,6 +437,7 @@ impl Device for CudaDevice {
     }
 
     fn take_output(&mut self) -> String {
+        stdio::flush();
         String::new()
     }
 

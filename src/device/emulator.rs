@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{
     Bound, BufferId, CompareSpec, Counters, DType, Device, DeviceInfo, DeviceKind, Flow, GenerateSpec, Image, Listing,
-    ModuleId, Sample, TimePlan, compare, element, generate, trouble,
+    ModuleId, Sample, TimePlan, element, evidence, generate, trouble,
 };
 use crate::emulator::{self, LaunchConfig, Memory, MemoryError, Module, Options};
 use crate::kernel::plan::Arg;
@@ -279,7 +279,7 @@ impl Device for EmulatorDevice {
     }
 
     fn compare(&mut self, got: BufferId, want: BufferId, spec: &CompareSpec) -> Outcome<OutputEvidence> {
-        compare::compare(&self.bytes(got)?, &self.bytes(want)?, spec)
+        evidence::compare(&self.bytes(got)?, &self.bytes(want)?, spec)
     }
 
     fn load(&mut self, image: &Image) -> Outcome<ModuleId> {

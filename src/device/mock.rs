@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Bound, BufferId, Buffers, CompareSpec, Counters, DType, Device, DeviceInfo, DeviceKind, Flow, GenerateSpec, Image,
-    ModuleId, Sample, TimePlan, compare, element, generate, trouble,
+    ModuleId, Sample, TimePlan, element, evidence, generate, trouble,
 };
 use crate::verdict::{Class, Outcome, OutputEvidence, Verdict};
 use program::{Program, Step};
@@ -281,7 +281,7 @@ impl Device for MockDevice {
     }
 
     fn compare(&mut self, got: BufferId, want: BufferId, spec: &CompareSpec) -> Outcome<OutputEvidence> {
-        compare::compare(&self.buffer(got)?.bytes, &self.buffer(want)?.bytes, spec)
+        evidence::compare(&self.buffer(got)?.bytes, &self.buffer(want)?.bytes, spec)
     }
 
     fn load(&mut self, image: &Image) -> Outcome<ModuleId> {

@@ -1,14 +1,11 @@
 //! The judge's CUDA kernels, run by the emulator, against their Rust twins: the same bits on small data.
 
-use sha2::{Digest, Sha256};
-
 use super::compare::{self, COUNTS, Layout, Part, Rule};
 use super::emulator::EmulatorDevice;
 use super::{Bound, BufferId, Buffers, CompareSpec, DType, Device, GenerateSpec, Image, ModuleId, element, generate};
 use crate::kernel::plan::{Arg, Launch};
 use crate::problem::{Contract, Recipe};
 
-const SOURCE: &str = include_str!("judge/judge.cu");
 const PTX: &str = include_str!("judge/judge.ptx");
 
 struct Judge {
@@ -124,20 +121,6 @@ fn generated(recipe: &Recipe, dtype: DType, elements: u64) -> (GenerateSpec, Vec
     let mut bytes = vec![0; elements as usize * dtype.size()];
     generate::generate(&mut bytes, &spec).unwrap();
     (spec, bytes)
-}
-
-#[test]
-fn the_shipped_ptx_is_of_the_shipped_source() {
-    let hash: String = Sha256::digest(SOURCE)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let first = PTX.lines().next().unwrap();
-    assert!(
-        first.contains(&hash),
-        "judge.cu has changed: make judge.ptx again ({first})"
-    );
-    assert!(first.contains("-fmad=false"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod scope;
 use std::collections::HashMap;
 
 pub(super) use body::Lowering;
-pub(super) use operand::Address;
+pub(super) use operand::{Address, Base};
 
 use super::code::{Action, Class, Flops, FunctionCode, Note, Op, Program, SharedLayout};
 use super::fault::{Fault, FaultKind};

@@ -1,8 +1,9 @@
 //! The register files of a warp: every register is an array with one value per lane.
+//!
+//! The loops over lanes are compiled twice, for any x86-64 and for AVX2 with FMA (without it, a fused multiply-add is a
+//! library call); debug builds, where compile time counts for more, have only the first.
 
 use std::fmt;
-
-use multiversion::multiversion;
 
 /// Lanes of a warp.
 pub(super) const LANES: usize = 32;
@@ -108,7 +109,10 @@ impl Regs<'_> {
 }
 
 /// `d = f(a)` in every lane of `mask`. `f` is evaluated for the other lanes too, so it must not panic on any value.
-#[multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))]
+#[cfg_attr(
+    not(debug_assertions),
+    multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
+)]
 pub fn map1<D: Reg, A: Reg, F: Fn(A::Value) -> D::Value>(regs: &mut Regs<'_>, mask: u32, d: D, a: A, f: F) {
     let x = a.get(regs);
     let mut out = [D::Value::default(); LANES];
@@ -119,7 +123,10 @@ pub fn map1<D: Reg, A: Reg, F: Fn(A::Value) -> D::Value>(regs: &mut Regs<'_>, ma
 }
 
 /// `d = f(a, b)` in every lane of `mask`; see [`map1`].
-#[multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))]
+#[cfg_attr(
+    not(debug_assertions),
+    multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
+)]
 pub fn map2<D: Reg, A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> D::Value>(
     regs: &mut Regs<'_>,
     mask: u32,
@@ -137,7 +144,10 @@ pub fn map2<D: Reg, A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> D::Value>(
 }
 
 /// `d = f(a, b, c)` in every lane of `mask`; see [`map1`].
-#[multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))]
+#[cfg_attr(
+    not(debug_assertions),
+    multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
+)]
 pub fn map3<D: Reg, A: Reg, B: Reg, C: Reg, F: Fn(A::Value, B::Value, C::Value) -> D::Value>(
     regs: &mut Regs<'_>,
     mask: u32,
@@ -156,7 +166,10 @@ pub fn map3<D: Reg, A: Reg, B: Reg, C: Reg, F: Fn(A::Value, B::Value, C::Value) 
 }
 
 /// The mask of the lanes for which `f(a, b)` holds, inactive lanes included.
-#[multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))]
+#[cfg_attr(
+    not(debug_assertions),
+    multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
+)]
 pub fn test2<A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> bool>(regs: &Regs<'_>, a: A, b: B, f: F) -> u32 {
     let (x, y) = (a.get(regs), b.get(regs));
     let mut bits = 0;

@@ -6,8 +6,9 @@ use std::time::Instant;
 use super::bench::Bench;
 use super::build::{self, Built, Loaded};
 use super::report::{CompareReport, CompareShape, Comparison, RunReport, SCHEMA};
-use super::{RunRequest, Sink, pipeline, shape_run, spread as stats, timing};
+use super::{Event, RunRequest, Sink, Stage, pipeline, shape_run, timing};
 use crate::shape::Shape;
+use crate::stats;
 
 use crate::verdict::{Class, Outcome, Verdict};
 
@@ -17,8 +18,8 @@ const TURN_SAMPLES: usize = 5;
 const MIN_ROUNDS: usize = 8;
 /// Rounds at most.
 const MAX_ROUNDS: usize = 200;
-/// Relative difference under which two kernels count as the same (nvbench-compare's threshold).
-pub const SAME_WITHIN: f64 = 0.005;
+/// Rounds between two looks at the interval: resampling takes a few milliseconds.
+const JUDGE_EVERY: usize = 8;
 
 /// Compares `b` with `a`. Shapes on which either does not pass are left out of the comparison and are in the reports.
 pub fn run(a: &RunRequest, b: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sink<'_>) -> CompareReport {
@@ -35,11 +36,11 @@ pub fn run(a: &RunRequest, b: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sin
         }
     });
     let mut shapes = Vec::new();
-    if reports.iter().all(|report| report.status == Class::Passed) {
-        if let Err(verdict) = interleave(a, b, bench, sink, &reports, &mut shapes) {
-            for report in &mut reports {
-                pipeline::conclude(report, Some(verdict.clone()));
-            }
+    if reports.iter().all(|report| report.status == Class::Passed)
+        && let Err(verdict) = interleave(a, b, bench, sink, &reports, &mut shapes)
+    {
+        for report in &mut reports {
+            pipeline::conclude(report, Some(verdict.clone()));
         }
     }
     let wall_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -130,49 +131,52 @@ fn one_shape(
         let mut used = 0;
         let began = Instant::now();
         let limit = a.time_limit_s * 2.0;
-        let (mut ratio, mut ci95) = (1.0, [0.0, f64::INFINITY]);
-        for round in 0..MAX_ROUNDS {
+        let mut compared = None;
+        for round in 1..=MAX_ROUNDS {
             for index in [0, 1, 1, 0] {
                 let samples = timing::take(bench, &subjects[index], a.cold, TURN_SAMPLES)?;
                 used += samples.used.len();
-                if let Some(summary) = stats::summarize(&samples.used) {
-                    turns[index].push(summary.median);
-                }
+                // A turn whose samples were all throttled has no median; a gap keeps the pairs aligned.
+                turns[index].push(stats::median(&samples.used).unwrap_or(f64::NAN));
             }
-            sink(super::Event::Progress {
+            let elapsed = began.elapsed().as_secs_f64();
+            sink(Event::Progress {
                 shape: Some(shape.id.clone()),
-                stage: super::Stage::Time,
-                done: (began.elapsed().as_secs_f64() / limit).min(1.0),
+                stage: Stage::Time,
+                done: (elapsed / limit).min(1.0),
             });
-            if round + 1 >= MIN_ROUNDS {
-                let [times_a, times_b] = &turns;
-                (ratio, ci95) = stats::paired_ratio(times_a, times_b).unwrap_or((ratio, ci95));
-                let narrow = (ci95[1] - ci95[0]) < SAME_WITHIN * ratio;
-                if narrow || began.elapsed().as_secs_f64() > limit {
+            if round >= MIN_ROUNDS && (round % JUDGE_EVERY == 0 || elapsed > limit) {
+                compared = stats::compare(&turns[0], &turns[1]);
+                if elapsed > limit || compared.is_some_and(|compared| is_narrow(&compared.ratio)) {
                     break;
                 }
             }
         }
-        Ok(CompareShape {
-            id: shape.id.clone(),
-            result: judge(ratio, ci95),
-            ratio,
-            ci95,
-            samples: used as u32,
-        })
+        result(&shape.id, compared, used)
     })
 }
 
-/// FASTER and SLOWER need an interval that excludes 1 and a difference that matters; SAME an interval within it.
-pub fn judge(ratio: f64, ci95: [f64; 2]) -> Comparison {
-    let [low, high] = ci95;
-    if low > 1.0 && ratio >= 1.0 + SAME_WITHIN {
-        Comparison::Faster
-    } else if high < 1.0 && ratio <= 1.0 / (1.0 + SAME_WITHIN) {
-        Comparison::Slower
-    } else if low >= 1.0 / (1.0 + SAME_WITHIN) && high <= 1.0 + SAME_WITHIN {
-        Comparison::Same
-    } else {
-        Comparison::Unclear
-    }
+fn is_narrow(ratio: &stats::Interval) -> bool {
+    ratio.hi - ratio.lo < 2.0 * stats::TARGET_HALF_WIDTH * ratio.value
+}
+
+/// `stats` gives B's time over A's; the report's ratio is the speedup, A's over B's.
+fn result(shape: &str, compared: Option<stats::Comparison>, used: usize) -> Outcome<CompareShape> {
+    let Some(compared) = compared else {
+        return Verdict::new(Class::Environment, format!("shape `{shape}`: no usable samples"))
+            .try_next("let the device cool down, or lift its power limit, and run again")
+            .fail();
+    };
+    Ok(CompareShape {
+        id: shape.to_owned(),
+        result: match compared.standing {
+            stats::Standing::Faster => Comparison::Faster,
+            stats::Standing::Slower => Comparison::Slower,
+            stats::Standing::Same => Comparison::Same,
+            stats::Standing::Unclear => Comparison::Unclear,
+        },
+        ratio: compared.ratio.value.recip(),
+        ci95: [compared.ratio.hi.recip(), compared.ratio.lo.recip()],
+        samples: used as u32,
+    })
 }

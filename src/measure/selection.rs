@@ -6,8 +6,8 @@ use crate::shape::Shape;
 use crate::verdict::{Class, Outcome, Verdict};
 
 /// FLOPs plus bytes of compulsory traffic that one shape may need to be in the emulator's default set.
-/// The emulator does some 10^8 of these per second, and a run executes a kernel about eight times.
-pub const EMULATOR_WORK_BUDGET: f64 = 2.5e7;
+/// The emulator does some 10^7 to 10^8 of these per second, and a run executes kernel and reference about eight times.
+pub const EMULATOR_WORK_BUDGET: f64 = 4e6;
 
 /// The shapes of a run, and what was left out and why.
 #[derive(Clone, Debug, Default, PartialEq)]

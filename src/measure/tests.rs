@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use super::bench::Bench;
 use super::build::{self, Compiled, Compiler};
 use super::cancel::Cancel;
-use super::report::CompileReport;
-use super::{Event, RunReport, RunRequest, Stage, StageState, Warm, pipeline};
+use super::report::{Comparison, CompileReport};
+use super::{Event, RunReport, RunRequest, Stage, StageState, Warm, compare, pipeline, probe};
 use crate::device::mock::MockDevice;
 use crate::device::{Device, DeviceInfo, Image};
 use crate::kernel::{KernelFile, Language};
@@ -384,4 +384,109 @@ fn answers_are_kept_warm_and_not_mixed_up() {
     }
     let other = RunRequest { seed: 40, ..request };
     assert_eq!(pipeline::run(&other, &mut bench, &mut |_| {}).status, Class::Passed);
+}
+
+#[test]
+fn two_kernels_are_compared_in_turns() {
+    let mut table = Table::new(MockDevice::new());
+    let slow = table.request(&[RIGHT, "times 20 20.1 19.9"]);
+    let text = fs::read_to_string(&slow.kernel_path).unwrap();
+    let fast = RunRequest {
+        kernel_text: Some(text.replace("times 20 20.1 19.9", "times 10 10.1 9.9")),
+        ..slow.clone()
+    };
+    let wrong = RunRequest {
+        kernel_text: Some(text.replace("out 2", "out 3")),
+        ..slow.clone()
+    };
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = compare::run(&slow, &fast, &mut bench, &mut |_| {});
+    assert_eq!(report.shapes.len(), 2, "{report:?}");
+    for shape in &report.shapes {
+        assert_eq!(shape.result, Comparison::Faster);
+        assert!((shape.ratio - 2.0).abs() < 0.02 && shape.ci95[0] <= shape.ratio && shape.ratio <= shape.ci95[1]);
+    }
+    let same = compare::run(&slow, &slow, &mut bench, &mut |_| {});
+    assert!(
+        same.shapes.iter().all(|shape| shape.result == Comparison::Same),
+        "{same:?}"
+    );
+    let refused = compare::run(&slow, &wrong, &mut bench, &mut |_| {});
+    assert_eq!((refused.b.status, refused.shapes.len()), (Class::WrongNumbers, 0));
+}
+
+#[test]
+fn a_comparison_without_a_clock_is_refused() {
+    let mut table = Table::new(MockDevice::new().without_timing());
+    let request = table.request(&[RIGHT]);
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = compare::run(&request, &request, &mut bench, &mut |_| {});
+    assert_eq!(report.a.status, Class::Environment);
+    assert_eq!(report.a.reason, "times are not measured on the emulator");
+}
+
+#[test]
+fn the_probe_catches_every_wrong_answer() {
+    let mut table = Table::new(MockDevice::new());
+    let free = table.device.free_memory().unwrap();
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = probe::run(&mut bench, Some("double"), &mut |_| {});
+    assert_eq!(report.rows.len(), 2 * probe::Answer::ALL.len(), "{report:?}");
+    assert_eq!(report.unexpected, 0, "{report:?}");
+    assert!(
+        report.rows.iter().all(|row| row.found == probe::Found::AsExpected),
+        "{report:?}"
+    );
+    table.warm.clear(&mut table.device);
+    assert_eq!(table.device.free_memory().unwrap(), free);
+}
+
+#[test]
+fn the_probe_finds_a_contract_that_says_nothing() {
+    let mut table = Table::new(MockDevice::new());
+    let problem = table.folder.path().join("problems/test/double/problem.toml");
+    let text = fs::read_to_string(&problem).unwrap();
+    let loose = text.replace(
+        "atol = 1e-6, rtol = 1e-6, rel_l2 = 1e-6",
+        "atol = 100.0, rtol = 1.0, rel_l2 = 10.0",
+    );
+    assert_ne!(text, loose);
+    fs::write(&problem, loose).unwrap();
+    table.catalogue = Catalogue::load(Some(&table.folder.path().join("problems")));
+    let mut bench = Bench {
+        device: &mut table.device,
+        catalogue: &table.catalogue,
+        compiler: &mut NoCompiler,
+        warm: &mut table.warm,
+        cancel: &table.cancel,
+    };
+    let report = probe::run(&mut bench, Some("double"), &mut |_| {});
+    let accepted = |answer| {
+        report
+            .rows
+            .iter()
+            .any(|row| row.answer == answer && row.found == probe::Found::Unexpected)
+    };
+    assert!(
+        accepted(probe::Answer::Zeros) && accepted(probe::Answer::Halved),
+        "{report:?}"
+    );
 }

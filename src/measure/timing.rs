@@ -7,10 +7,10 @@ use super::event::{Event, Stage};
 use super::floor::HardBound;
 use super::inputs::{Case, generate_all, reset_outputs, reset_scratch};
 use super::report::{CacheState, TimingKind, TimingReport};
-use super::spread as stats;
 use super::verify::{Subject, judge};
 use super::{RunRequest, Sink};
 use crate::device::{Flow, Sample, TimePlan};
+use crate::stats;
 use crate::verdict::{Class, Outcome, OutputEvidence, Verdict};
 
 /// Samples kept at most: beyond them the interval hardly narrows.
@@ -21,6 +21,9 @@ const PROOF_SAMPLES: usize = 3;
 /// A median under this share of the physical floor is refused. Below 1 for the clock's resolution and for peaks that
 /// boost clocks exceed a little.
 pub(super) const FLOOR_MARGIN: f64 = 0.9;
+
+/// Progress worth a message.
+const PROGRESS_STEP: f64 = 0.02;
 
 /// Poison patterns of the executions after verification.
 const TIMING_ROUND: u64 = 1;
@@ -54,7 +57,7 @@ impl Samples {
     /// # Errors
     /// `environment` where every sample was throttled.
     pub(super) fn report(self, cold: bool, launch_floor_us: Option<f64>) -> Outcome<TimingReport> {
-        let Some(summary) = stats::summarize(&self.used) else {
+        let (Some(median), Some(min_us)) = (stats::median_interval(&self.used), stats::min(&self.used)) else {
             return Verdict::new(
                 Class::Environment,
                 format!(
@@ -66,10 +69,10 @@ impl Samples {
             .fail();
         };
         Ok(TimingReport {
-            median_us: summary.median,
-            min_us: summary.min,
+            median_us: median.value,
+            min_us,
             samples: self.used.len() as u32,
-            ci95_us: summary.ci95,
+            ci95_us: [median.lo, median.hi],
             kind: TimingKind::Measured,
             cache: if cold { CacheState::Cold } else { CacheState::Warm },
             throttled_samples: self.throttled,
@@ -125,6 +128,7 @@ fn set_poisoned(bench: &mut Bench<'_>, subject: &Subject<'_>, case: &Case, round
 fn sample(bench: &mut Bench<'_>, subject: &Subject<'_>, request: &RunRequest, sink: &mut Sink<'_>) -> Outcome<Samples> {
     let mut samples = Samples::default();
     let began = Instant::now();
+    let mut told = 0.0;
     let plan = TimePlan {
         launches: subject.launches(),
         zero: subject.zeroed(),
@@ -138,14 +142,18 @@ fn sample(bench: &mut Bench<'_>, subject: &Subject<'_>, request: &RunRequest, si
             sample,
         });
         let elapsed = began.elapsed().as_secs_f64();
-        sink(Event::Progress {
-            shape: Some(subject.shape.id.clone()),
-            stage: Stage::Time,
-            done: (elapsed / request.time_limit_s).min(1.0),
-        });
+        let done = (elapsed / request.time_limit_s).min(1.0);
+        if done - told >= PROGRESS_STEP {
+            told = done;
+            sink(Event::Progress {
+                shape: Some(subject.shape.id.clone()),
+                stage: Stage::Time,
+                done,
+            });
+        }
         let enough = elapsed >= request.time_limit_s
             || samples.used.len() >= MAX_SAMPLES
-            || stats::settled(&samples.used)
+            || stats::is_settled(&samples.used)
             || cancel.is_set();
         if enough { Flow::Stop } else { Flow::Continue }
     })?;

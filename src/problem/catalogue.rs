@@ -42,6 +42,8 @@ pub struct Catalogue {
     /// By suite, then by name.
     pub operators: Vec<Arc<Operator>>,
     pub broken: Vec<Broken>,
+    /// The problem files on disk, by qualified name.
+    files: BTreeMap<String, PathBuf>,
 }
 
 /// No operator has the name asked for.
@@ -103,6 +105,13 @@ impl Catalogue {
             operator.name == name || operator.id == name || qualified(&operator.suite, &operator.name) == name
         };
         self.operators.iter().find(is_it).ok_or_else(|| self.unknown(name))
+    }
+
+    /// An operator's `problem.toml` on disk; `None` where it is built in.
+    pub fn problem_file(&self, operator: &Operator) -> Option<&Path> {
+        self.files
+            .get(&qualified(&operator.suite, &operator.name))
+            .map(PathBuf::as_path)
     }
 
     /// The operators of one suite, by name.
@@ -244,6 +253,9 @@ impl Catalogue {
             .retain(|broken| broken.suite != suite || broken.name != name);
         match read {
             Ok(mut operator) if findings.is_empty() => {
+                if let Some(file) = problem.and_then(|problem| problem.disk.clone()) {
+                    self.files.insert(qualified(suite, name), file);
+                }
                 sources.join(&mut operator);
                 self.operators.push(Arc::new(operator));
             }

@@ -56,11 +56,7 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Finding>> 
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count()
-        + 1
+    text.get(..offset).unwrap_or(text).matches('\n').count() + 1
 }
 
 /// Collects findings while the raw problem becomes an operator.
@@ -169,12 +165,11 @@ impl<'a> Reader<'a> {
         let mut flops = Vec::new();
         for (name, text) in in_order(&raw.cost.flops) {
             let expr = self.expr(text.get_ref(), text.span());
-            match Path::ALL.into_iter().find(|path| path.name() == name) {
-                Some(path) => flops.push((path, expr)),
-                None => {
-                    let known = Path::ALL.map(Path::name).join(" ");
-                    self.report(text.span(), format!("no arithmetic path `{name}`; known are {known}"));
-                }
+            if let Some(path) = Path::ALL.into_iter().find(|path| path.name() == name) {
+                flops.push((path, expr));
+            } else {
+                let known = Path::ALL.map(Path::name).join(" ");
+                self.report(text.span(), format!("no arithmetic path `{name}`; known are {known}"));
             }
         }
         Cost {

@@ -83,10 +83,9 @@ fn scalar(text: &str) -> Scalar {
     if let Ok(value) = text.parse::<i64>() {
         return Scalar::Int(value);
     }
-    if text.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.')) {
-        if let Ok(value) = text.parse::<f64>() {
-            return Scalar::Float(value);
-        }
+    let is_numeric = text.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.'));
+    if is_numeric && let Ok(value) = text.parse::<f64>() {
+        return Scalar::Float(value);
     }
     match text {
         "true" => Scalar::Bool(true),

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -25,10 +26,15 @@ pub(super) struct Entry {
     pub code: Vec<u8>,
 }
 
+/// A cache larger than this is cut to half of it, the oldest entries first; entries of large kernels are about 1 MB.
+const MAX_BYTES: u64 = 512 << 20;
+
 /// A folder of entries.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Cache {
     folder: Option<PathBuf>,
+    /// Its size is looked at once in a process: that is a walk over all entries.
+    pruned: Once,
 }
 
 /// Collects what an output depends on.
@@ -63,7 +69,10 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 impl Cache {
     pub(super) const fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            pruned: Once::new(),
+        }
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {
@@ -81,9 +90,47 @@ impl Cache {
     /// Says why it could not be kept, for the log.
     pub(super) fn put(&self, key: &str, entry: &Entry) -> Result<(), String> {
         let Some(path) = self.path(key) else { return Ok(()) };
+        self.pruned.call_once(|| {
+            if let Some(folder) = &self.folder {
+                prune(folder, MAX_BYTES);
+            }
+        });
         write_atomically(&path, &encode(entry))
             .map_err(|error| format!("the compiled code is not kept: {}: {error}", path.display()))
     }
+}
+
+/// Cuts a folder of entries to half of `most` bytes where it has more. What cannot be removed stays.
+fn prune(folder: &Path, most: u64) {
+    let mut entries: Vec<_> = files(folder)
+        .into_iter()
+        .filter_map(|path| {
+            let metadata = path.metadata().ok()?;
+            Some((metadata.modified().ok()?, metadata.len(), path))
+        })
+        .collect();
+    let mut total: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
+    if total <= most {
+        return;
+    }
+    entries.sort();
+    for (_, bytes, path) in entries {
+        if total <= most / 2 {
+            break;
+        }
+        if std::fs::remove_file(&path).is_ok() {
+            total -= bytes;
+        }
+    }
+}
+
+/// All files one folder down.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let inside = |folder: &Path| -> Vec<PathBuf> {
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    inside(folder).iter().flat_map(|folder| inside(folder)).collect()
 }
 
 /// Writes beside the target and renames: readers see the old file, the new one, or none, but never a part.
@@ -190,6 +237,30 @@ mod tests {
         );
         assert_eq!(cache.get(&key), None);
         assert_eq!(Cache::new(None).put(&key, &entry()), Ok(()));
+    }
+
+    #[test]
+    fn a_large_cache_loses_its_oldest_entries() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(Some(folder.path().to_owned()));
+        let keys: Vec<_> = (0..4)
+            .map(|number| Key::new("t").field(&number.to_string()).finish())
+            .collect();
+        for (age, key) in keys.iter().enumerate() {
+            cache.put(key, &entry()).unwrap();
+            let file = std::fs::File::options()
+                .write(true)
+                .open(cache.path(key).unwrap())
+                .unwrap();
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000 + age as u64);
+            file.set_modified(time).unwrap();
+        }
+        let one = std::fs::metadata(cache.path(&keys[0]).unwrap()).unwrap().len();
+        prune(folder.path(), one * 4);
+        assert!(keys.iter().all(|key| cache.get(key).is_some()), "it is not too large");
+        prune(folder.path(), one * 3);
+        let kept: Vec<_> = keys.iter().map(|key| cache.get(key).is_some()).collect();
+        assert_eq!(kept, [false, false, false, true]);
     }
 
     #[test]

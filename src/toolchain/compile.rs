@@ -14,6 +14,12 @@ use crate::kernel::{KernelFile, Language};
 /// built-in kernels use (bf16 arithmetic, asynchronous copies), so that one PTX serves every newer device.
 pub const DEFAULT_ARCH: &str = "compute_80";
 
+/// The compiler of a kernel that is PTX already.
+const AS_WRITTEN: &str = "PTX as written";
+
+/// How the message of a missing compiler begins.
+pub(super) const NO_COMPILER: &str = "no CUDA C++ compiler: ";
+
 /// What to compile.
 #[derive(Clone, Copy, Debug)]
 pub struct CompileRequest<'a> {
@@ -48,7 +54,7 @@ pub struct Compiled {
     pub cached: bool,
     /// `nvrtc 13.0.88`, `shipped PTX (nvrtc 13.0.88)`.
     pub compiler: String,
-    /// `sm_90` with machine code, `compute_80` without.
+    /// What the code is for: `sm_90` with machine code, else the target of the PTX.
     pub arch: String,
     /// What did not work but does not matter for the result: no cache, no ptxas for this architecture.
     pub notes: Vec<String>,
@@ -110,7 +116,7 @@ impl Toolchain {
             .file_name()
             .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         if file.language == Language::Ptx {
-            return self.take_ptx(&file.text, "PTX as written", &name, device_arch, Instant::now());
+            return self.take_ptx(&file.text, AS_WRITTEN, &name, device_arch);
         }
         let arch = virtual_arch(file.header.compile.arch.as_deref());
         let request = CompileRequest {
@@ -135,7 +141,7 @@ impl Toolchain {
         match shipped::Head::of(ptx) {
             Some(head) if head.sha256 == shipped::digest(request) => {
                 let compiler = format!("shipped PTX ({})", head.compiler);
-                self.take_ptx(ptx, &compiler, request.name, request.device_arch, Instant::now())
+                self.take_ptx(ptx, &compiler, request.name, request.device_arch)
             }
             _ => self.compile(request),
         }
@@ -163,7 +169,7 @@ impl Toolchain {
         };
         if let Some(device_arch) = request.device_arch {
             let ptx = Arc::clone(&compiled.ptx);
-            let at_line = |line| ptxas::source_line(&ptx, request.name, line);
+            let at_line = |line| ptxas::source_line(&ptx, &safe_name(request.name), line);
             self.add_machine_code(&mut compiled, device_arch, &at_line)?;
         }
         compiled.milliseconds = start.elapsed().as_secs_f64() * 1e3;
@@ -177,18 +183,18 @@ impl Toolchain {
         compiler: &str,
         name: &str,
         device_arch: Option<&str>,
-        start: Instant,
     ) -> Result<Compiled, Box<CompileFailure>> {
+        let start = Instant::now();
         let mut compiled = Compiled {
             ptx: Arc::from(ptx),
             cached: true,
             compiler: compiler.to_owned(),
-            arch: "PTX".to_owned(),
+            arch: ptxas::target_of(ptx).to_owned(),
             key: Key::new("ptx").field(ptx).finish(),
             ..Compiled::default()
         };
         if let Some(device_arch) = device_arch {
-            let written = compiler == "PTX as written";
+            let written = compiler == AS_WRITTEN;
             let at_line = |line| {
                 if written {
                     Some(line)
@@ -421,7 +427,7 @@ fn portable(ptx: &str, name: &str, includes: &[std::path::PathBuf]) -> String {
 fn no_compiler(reason: &str) -> CompileFailure {
     CompileFailure {
         kind: FailureKind::NoCompiler,
-        message: format!("no CUDA C++ compiler: {reason}"),
+        message: format!("{NO_COMPILER}{reason}"),
         log: String::new(),
         diagnostics: Vec::new(),
         advice: Some(format!(

@@ -80,7 +80,11 @@ fn builtins(library: &Path) -> Vec<PathBuf> {
 #[expect(unsafe_code, reason = "opening a library runs its initialisers")]
 fn preload(path: &Path) -> Result<(), String> {
     // SAFETY: the initialisers of libnvrtc and its builtins have no requirements; the path was chosen because it is one of them.
-    let library = unsafe { libloading::Library::new(path) }.map_err(|error| format!("{}: {error}", path.display()))?;
+    let library = unsafe { libloading::Library::new(path) }.map_err(|error| {
+        // The loader's own words are the error's cause.
+        let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        format!("{}: {cause}", path.display())
+    })?;
     // cudarc must find it open whenever it looks, so it is never closed.
     std::mem::forget(library);
     Ok(())

@@ -49,11 +49,7 @@ const NOT_THE_CODE: [&str; 3] = [
 /// # Errors
 /// Says why this code cannot run on that device.
 pub(super) fn target(ptx: &str, device_arch: &str) -> Result<String, String> {
-    let wanted = ptx
-        .lines()
-        .find_map(|line| line.trim().strip_prefix(".target"))
-        .and_then(|rest| rest.split([',', '/']).next())
-        .map_or("", str::trim);
+    let wanted = target_of(ptx);
     let number = |arch: &str| {
         arch.trim_start_matches("sm_")
             .trim_end_matches(['a', 'f'])
@@ -68,6 +64,14 @@ pub(super) fn target(ptx: &str, device_arch: &str) -> Result<String, String> {
         return Err(format!("the code is for {wanted}, the device is {device_arch}"));
     }
     Ok(if only { wanted } else { device_arch }.to_owned())
+}
+
+/// The architecture in the `.target` line; empty where there is none.
+pub(super) fn target_of(ptx: &str) -> &str {
+    ptx.lines()
+        .find_map(|line| line.trim().strip_prefix(".target"))
+        .and_then(|rest| rest.split([',', '/']).next())
+        .map_or("", str::trim)
 }
 
 /// Assembles in a folder of its own, which is removed afterwards.

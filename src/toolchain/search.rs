@@ -76,18 +76,27 @@ pub fn install_folder(dirs: &Dirs) -> PathBuf {
     dirs.data.join("toolchain")
 }
 
-/// Looks everywhere. Python is asked for its folders only where NVRTC is nowhere else: that takes a process.
-pub(super) fn find(dirs: Option<&Dirs>) -> Found {
+/// Looks wherever that takes no process.
+pub(super) fn near(dirs: Option<&Dirs>) -> Found {
+    Found::in_roots(&roots(dirs))
+}
+
+/// Looks everywhere: the `python3` on the path is asked for its folders, too.
+pub(super) fn with_python(dirs: Option<&Dirs>) -> Found {
     let mut roots = roots(dirs);
-    if nvrtc(&roots).is_none() {
-        roots.extend(python_sites().iter().map(|site| wheels(Origin::Python, site)));
-    }
-    Found {
-        nvrtc: nvrtc(&roots),
-        includes: includes(&roots),
-        ptxas: program(&roots, "ptxas"),
-        nvdisasm: program(&roots, "nvdisasm"),
-        cuobjdump: program(&roots, "cuobjdump"),
+    roots.extend(python_sites().iter().map(|site| wheels(Origin::Python, site)));
+    Found::in_roots(&roots)
+}
+
+impl Found {
+    fn in_roots(roots: &[Root]) -> Self {
+        Self {
+            nvrtc: nvrtc(roots),
+            includes: includes(roots),
+            ptxas: program(roots, "ptxas"),
+            nvdisasm: program(roots, "nvdisasm"),
+            cuobjdump: program(roots, "cuobjdump"),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ const KERNELS: &str = "problems";
 /// `// ridgepoint-options: ...` ship.
 const PARTS: &str = "src";
 const OPTIONS_MARK: &str = "// ridgepoint-options:";
+const ARCH_OPTION: &str = "--gpu-architecture=";
 
 /// The first line of shipped PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +82,12 @@ impl Source {
             let defaults = tunables.filter_map(|tunable| Some((tunable.name.clone(), *tunable.values.first()?)));
             (file.header.compile.clone(), defaults.collect())
         } else if let Some(options) = text.lines().find_map(|line| line.strip_prefix(OPTIONS_MARK)) {
+            let (arch, options): (Vec<_>, Vec<_>) = options
+                .split_whitespace()
+                .partition(|option| option.starts_with(ARCH_OPTION));
             let compile = CompileSpec {
-                options: options.split_whitespace().map(str::to_owned).collect(),
-                arch: None,
+                options: options.into_iter().map(str::to_owned).collect(),
+                arch: arch.first().map(|option| option[ARCH_OPTION.len()..].to_owned()),
             };
             (compile, Vec::new())
         } else {

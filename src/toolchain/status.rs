@@ -79,12 +79,17 @@ impl Toolchain {
         let uncached = Self {
             dirs: self.dirs.clone(),
             cache: super::Cache::new(None),
+            near: self.near.clone(),
             found: self.found.clone(),
             nvrtc: self.nvrtc.clone(),
         };
         let (version, problem) = match uncached.compile(&request) {
             Ok(compiled) => (compiled.compiler.strip_prefix("nvrtc ").map(str::to_owned), None),
-            Err(failure) => (None, Some(failure.message)),
+            Err(failure) => {
+                let reason = failure.message;
+                let reason = reason.strip_prefix(super::compile::NO_COMPILER).unwrap_or(&reason);
+                (None, Some(reason.to_owned()))
+            }
         };
         Tool {
             name: "nvrtc",

@@ -138,13 +138,11 @@ pub fn by_key(scopes: &[Scope], key: Key) -> Option<Command> {
     })
 }
 
-/// The commands that apply in `scopes`, nearest scope first, each once.
-pub fn in_scopes<'a>(scopes: &'a [Scope]) -> impl Iterator<Item = &'static Spec> + 'a {
-    scopes.iter().enumerate().flat_map(move |(depth, scope)| {
-        COMMANDS.iter().filter(move |spec| {
-            spec.scopes.contains(scope) && !scopes[..depth].iter().any(|nearer| spec.scopes.contains(nearer))
-        })
-    })
+/// The commands that apply in `scopes`, in the table's order.
+pub fn in_scopes(scopes: &[Scope]) -> impl Iterator<Item = &'static Spec> {
+    COMMANDS
+        .iter()
+        .filter(|spec| scopes.iter().any(|scope| spec.scopes.contains(scope)))
 }
 
 #[cfg(test)]

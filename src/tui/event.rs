@@ -64,8 +64,10 @@ pub enum Event {
     /// The runs kept for an operator, oldest first.
     History {
         operator: String,
-        iterations: Vec<Iteration>,
+        iterations: Vec<Arc<Iteration>>,
     },
+    /// The system asks the program to end.
+    Terminate,
     /// A sentence for the user from outside, such as a warning about a theme.
     Notice(String),
 }

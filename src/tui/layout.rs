@@ -46,12 +46,10 @@ fn right_column(area: Rect, verdict_lines: u16) -> Vec<(Pane, Rect)> {
     const VERDICT_MIN: u16 = 8;
     const CHART_MIN: u16 = 9;
     let wanted = (verdict_lines + 2).max(VERDICT_MIN);
-    let charts = if area.height >= wanted + 2 * CHART_MIN {
-        2
-    } else if area.height >= VERDICT_MIN + CHART_MIN {
-        1
-    } else {
-        0
+    let charts = match area.height {
+        height if height >= wanted + 2 * CHART_MIN => 2,
+        height if height >= VERDICT_MIN + CHART_MIN => 1,
+        _ => 0,
     };
     let verdict = if charts == 0 {
         area.height

@@ -15,6 +15,7 @@ use super::layout;
 use super::model::{MIN_SIZE, Model, Screen};
 use super::theme::{Slot, Theme};
 use super::widgets::{overlay, row::Row};
+use crate::shape::Params;
 
 /// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, model: &Model, theme: &Theme) {
@@ -62,4 +63,10 @@ fn inset(area: Rect) -> Rect {
         width: area.width.saturating_sub(2),
         ..area
     }
+}
+
+/// `24752×1280`: a shape's values without their names.
+fn values(params: &Params) -> String {
+    let values: Vec<String> = params.0.iter().map(|(_, value)| value.to_string()).collect();
+    values.join("×")
 }

@@ -62,7 +62,7 @@ impl Services {
         let history = history::Keeper::start(folders.state.clone(), events.clone(), log.clone());
         let services = Self {
             input: input::Input::start(events.clone()),
-            worker: worker::Handle::start(options.device, events.clone(), history.clone(), log),
+            worker: worker::Handle::start(options.device, events.clone(), history.clone(), &log),
             watch: watch::Watch::new(events.clone()),
             history,
             folders,
@@ -118,7 +118,7 @@ impl Services {
                     &text,
                 ));
             }
-            Effect::Watch(path) => self.watch.follow(path),
+            Effect::Watch(path) => self.watch.follow(path.as_deref()),
             Effect::Cancel { job } => self.worker.cancel(job),
             Effect::LoadHistory { operator } => self.history.load(operator),
             Effect::LoadSeen { profile } => self.history.load_seen(self.problems.clone(), profile),

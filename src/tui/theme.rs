@@ -4,7 +4,7 @@ mod colour;
 mod load;
 
 pub use colour::{Depth, Rgb, contrast};
-pub use load::{DEFAULT, Warning, built_in, by_name, names, parse};
+pub use load::{DEFAULT, Warning, built_in, by_name, names, parse, user_folder};
 
 use ratatui::style::{Color, Modifier, Style};
 

@@ -71,6 +71,7 @@ fn react(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Worker(message) => worker::message(model, message),
         Event::WorkerLost(reason) => worker::lost(model, reason),
         Event::History { operator, iterations } => history::loaded(model, operator, iterations),
+        Event::Terminate => vec![Effect::Quit],
         Event::Notice(text) => {
             model.say(MessageKind::Problem, text);
             Vec::new()
@@ -109,7 +110,9 @@ fn key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effect> {
     }
     let typing = model.screen == Screen::Bench && model.bench.typing;
     let known = command::by_key(&model.scopes(), key).filter(|_| !(typing && key.types_a_character()));
-    match known {
+    // With text selected while typing, ctrl-c copies, as everywhere.
+    let copies = typing && key == Key::ctrl('c') && model.bench.editor.selection().is_some();
+    match known.filter(|_| !copies) {
         Some(command) => run_command(model, command),
         None if typing => {
             model.bench.editor.key(event);

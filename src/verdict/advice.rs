@@ -25,9 +25,17 @@ const SCALE_HINTS: [(&str, &str); 3] = [
     ),
 ];
 
+/// Lines of advice from which on the general ones for the class are left out: more would not be read.
+const ENOUGH: usize = 2;
+
 /// Adds advice to a verdict, behind what its maker already said.
 pub fn advise(verdict: &mut Verdict, context: Context) {
-    for line in advice(verdict.class, &verdict.evidence, context) {
+    let lines = if verdict.next.len() >= ENOUGH {
+        from_evidence(verdict.class, &verdict.evidence)
+    } else {
+        advice(verdict.class, &verdict.evidence, context)
+    };
+    for line in lines {
         if !verdict.next.contains(&line) {
             verdict.next.push(line);
         }
@@ -36,6 +44,12 @@ pub fn advise(verdict: &mut Verdict, context: Context) {
 
 /// Advice for one class with its evidence, most likely first.
 pub fn advice(class: Class, evidence: &[Evidence], context: Context) -> Vec<String> {
+    let mut lines = from_evidence(class, evidence);
+    lines.extend(general(class, context).iter().map(|line| (*line).to_owned()));
+    lines
+}
+
+fn from_evidence(class: Class, evidence: &[Evidence]) -> Vec<String> {
     let mut lines = Vec::new();
     for piece in evidence {
         match piece {
@@ -44,7 +58,6 @@ pub fn advice(class: Class, evidence: &[Evidence], context: Context) -> Vec<Stri
             _ => {}
         }
     }
-    lines.extend(general(class, context).iter().map(|line| (*line).to_owned()));
     lines.dedup();
     lines
 }
@@ -279,5 +292,8 @@ mod tests {
         let count = verdict.next.len();
         advise(&mut verdict, Context::default());
         assert_eq!(verdict.next.len(), count);
+        let mut advised = Verdict::new(Class::Timeout, "x").try_next("one").try_next("two");
+        advise(&mut advised, Context::default());
+        assert_eq!(advised.next, ["one", "two"]);
     }
 }

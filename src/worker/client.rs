@@ -11,13 +11,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::crash::{Tracker, ended};
 use super::frame::{self, FrameError};
 use super::protocol::{FromWorker, ToWorker};
 use crate::device::DeviceInfo;
-use crate::measure::{Event, RunRequest};
+use crate::measure::{Event, RunReport, RunRequest};
 use crate::verdict::{Class, Verdict};
 
 /// Messages in flight in each direction.
@@ -26,6 +27,9 @@ const CHANNEL: usize = 256;
 const STDERR_BYTES: usize = 4096;
 /// How long the exit status of an ended worker is waited for.
 const REAP: Duration = Duration::from_secs(2);
+
+/// How long the rest of its standard error is waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// How a worker is started and how patient its supervisor is.
 #[derive(Clone, Debug)]
@@ -45,8 +49,8 @@ impl Options {
         Self {
             device: device.into(),
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ridgepoint")),
-            cancel_grace: Duration::from_secs(2),
-            margin: Duration::from_secs(60),
+            cancel_grace: Duration::from_millis(500),
+            margin: Duration::from_mins(1),
         }
     }
 }
@@ -92,6 +96,7 @@ struct Live {
     stdin: ChildStdin,
     frames: mpsc::Receiver<Result<FromWorker, FrameError>>,
     stderr: Arc<Mutex<Vec<u8>>>,
+    stderr_ends: JoinHandle<()>,
     group: Option<Pid>,
 }
 
@@ -280,23 +285,34 @@ impl Supervisor {
                 self.tell(FromWorker::Unavailable { verdict }).await;
             }
             FromWorker::Event { job, event } => {
-                let over = matches!(event, Event::Finished(_));
+                let ended = match &event {
+                    Event::Finished(report) => Some(loses_device(report)),
+                    _ => None,
+                };
                 if self.current(job, Some(&event)) {
                     self.tell(FromWorker::Event { job, event }).await;
-                    if over {
-                        self.job = None;
-                        self.next_job().await;
+                    if let Some(lost) = ended {
+                        self.over(lost).await;
                     }
                 }
             }
             FromWorker::Compared { job, report } => {
                 if self.current(job, None) {
+                    let lost = loses_device(&report.a) || loses_device(&report.b);
                     self.tell(FromWorker::Compared { job, report }).await;
-                    self.job = None;
-                    self.next_job().await;
+                    self.over(lost).await;
                 }
             }
         }
+    }
+
+    /// The running job has ended. A worker whose device is lost takes no other: the next job gets a fresh process.
+    async fn over(&mut self, lost: bool) {
+        self.job = None;
+        if lost {
+            self.kill().await;
+        }
+        self.next_job().await;
     }
 
     /// Whether a message belongs to the running job; its patience begins anew.
@@ -409,13 +425,14 @@ impl Supervisor {
         let (to_frames, frames) = mpsc::channel(CHANNEL);
         tokio::spawn(read_frames(stdout, to_frames));
         let tail = Arc::new(Mutex::new(Vec::new()));
-        tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
+        let stderr_ends = tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
         self.live = Some(Live {
             group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
             child,
             stdin,
             frames,
             stderr: tail,
+            stderr_ends,
         });
         Ok(())
     }
@@ -440,8 +457,8 @@ impl Supervisor {
         {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // The reader of standard error sees its end just after the process's.
-        tokio::task::yield_now().await;
+        // The reader of standard error sees its end just after the process's, unless something else still holds it open.
+        let _ = timeout(LAST_WORDS, &mut live.stderr_ends).await;
         let words = live
             .stderr
             .lock()
@@ -449,6 +466,13 @@ impl Supervisor {
             .unwrap_or_default();
         (status, words)
     }
+}
+
+/// Whether a run ended in a way that makes a device unusable; see [`crate::device::Device`]. The emulator survives all.
+fn loses_device(report: &RunReport) -> bool {
+    let deadly = |class| matches!(class, Class::MemoryFault | Class::Timeout | Class::Crashed);
+    let seen = deadly(report.status) || report.shapes.iter().any(|shape| deadly(shape.status));
+    seen && report.device.kind != "emulator"
 }
 
 fn first_request(order: &ToWorker) -> Option<&RunRequest> {

@@ -107,7 +107,6 @@ pub fn serve(spec: &str, compiler: &mut dyn Compiler) -> ExitCode {
     thread::spawn(move || read_orders(&reader, &jobs));
     let code = work(spec, compiler, &shared, &messages, &orders, &caught);
     drop(messages);
-    drop(caught);
     // The output thread holds a sender as long as file descriptor 1 is open, so the writer is given a moment instead.
     let deadline = std::time::Instant::now() + FAREWELL;
     while !writer.is_finished() && std::time::Instant::now() < deadline {
@@ -193,7 +192,7 @@ fn work(
     let mut problems = Problems::default();
     while let Ok(order) = orders.recv() {
         run_order(
-            order,
+            &order,
             &mut *device,
             compiler,
             &mut warm,
@@ -203,8 +202,11 @@ fn work(
             caught,
         );
         if !device.is_usable() {
-            // The next job gets a fresh process.
-            return ExitCode::from(1);
+            // The next job gets a fresh process. Nothing is tidied up: the driver may wait for a hung kernel for ever.
+            std::mem::forget(device);
+            thread::sleep(FAREWELL);
+            end_group();
+            return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
@@ -226,7 +228,7 @@ impl Problems {
 
 #[expect(clippy::too_many_arguments, reason = "what a worker owns, borrowed for one job")]
 fn run_order(
-    order: ToWorker,
+    order: &ToWorker,
     device: &mut dyn Device,
     compiler: &mut dyn Compiler,
     warm: &mut Warm,
@@ -235,7 +237,7 @@ fn run_order(
     messages: &SyncSender<FromWorker>,
     caught: &Caught,
 ) {
-    let (job, request) = match &order {
+    let (job, request) = match order {
         ToWorker::Run { job, request } => (*job, request),
         ToWorker::Compare { job, a, .. } => (*job, a),
         ToWorker::Cancel { .. } | ToWorker::Shutdown => return,
@@ -255,7 +257,7 @@ fn run_order(
         }
         let _ = messages.send(FromWorker::Event { job, event });
     };
-    match &order {
+    match order {
         ToWorker::Run { request, .. } => {
             pipeline::run(request, &mut bench, &mut sink);
         }

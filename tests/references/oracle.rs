@@ -96,7 +96,8 @@ fn silu_and_mul(case: &Case<'_>) -> Vec<f64> {
 /// Indices of the largest values, largest first, of equal ones the lower index first.
 pub(crate) fn largest(values: &[f64], count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]).then(a.cmp(b)));
+    // Both zeros are equal, so not `total_cmp`; the sort is stable.
+    order.sort_by(|a, b| values[*b].partial_cmp(&values[*a]).expect("inputs are numbers"));
     order.truncate(count);
     order
 }

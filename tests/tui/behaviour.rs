@@ -283,7 +283,7 @@ fn going_to_a_line_and_finding() {
     play.keys("g21\n");
     assert_eq!(play.0.bench.editor.cursor(), (20, 0));
     play.keys("/rsqrtf\n");
-    assert_eq!(play.0.bench.editor.cursor(), (32, 18));
+    assert_eq!(play.0.bench.editor.cursor(), (31, 18));
     play.keys("/nowhere\n");
     assert!(
         play.0

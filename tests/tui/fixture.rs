@@ -11,12 +11,13 @@ use ridgepoint::measure::report::{
     CacheState, CompileReport, DeviceReport, KernelReport, Resources, RooflineReport, RunReport, SCHEMA, ShapeReport,
     TimingKind, TimingReport, VerifyReport,
 };
-use ridgepoint::problem::{Contract, Cost, Operator, Param, Path, PerShape, Role, Source, Tensor, TensorType};
+use ridgepoint::problem::per_shape::Field;
+use ridgepoint::problem::{Cost, Operator, Param, Path, PerShape, Role, Source, Tensor, TensorType};
 use ridgepoint::shape::{Params, Scalar, Shape};
 use ridgepoint::tui::model::{CatalogueData, Iteration};
 use ridgepoint::verdict::{Class, ElementEvidence, Evidence, Location, OutputEvidence, Severity};
 
-pub const STARTER: &str = r#"/*---ridgepoint
+pub(crate) const STARTER: &str = r#"/*---ridgepoint
 operator = "rms_norm"
 [tune]
 BLOCK = [256, 128, 512]      # first = default
@@ -55,7 +56,7 @@ extern "C" __global__ void rms_norm(const __nv_bfloat16* __restrict__ x,
 "#;
 
 /// The same with the weight applied.
-pub fn fixed() -> String {
+pub(crate) fn fixed() -> String {
     STARTER.replace("* scale);", "* scale * __bfloat162float(weight[i]));")
 }
 
@@ -73,20 +74,26 @@ fn params(values: &[(&str, i64)]) -> Params {
 }
 
 fn tensor(name: &str, role: Role, dims: &[&str]) -> Tensor {
-    let contract = Contract::Close {
-        atol: 1e-3,
-        rtol: 0.016,
-        allowed_share: 0.0,
-        cap: 4.0,
-        rel_l2: 0.005,
-    };
+    let numbers = [
+        ("atol", "1e-3"),
+        ("rtol", "0.016"),
+        ("allowed_share", "0"),
+        ("cap", "4"),
+        ("rel_l2", "0.005"),
+    ];
+    let fields = numbers
+        .map(|(name, value)| (name.to_owned(), Field::Number(expr(value))))
+        .to_vec();
     let mut contracts = BTreeMap::new();
     if role == Role::Out {
-        contracts.insert("published".to_owned(), PerShape::Fixed(contract));
+        contracts.insert(
+            "published".to_owned(),
+            PerShape::new(("rule", "close".to_owned()), fields),
+        );
     }
     Tensor {
         name: name.to_owned(),
-        dtype: TensorType::Fixed(DType::BF16),
+        dtype: TensorType::Fixed(DType::Bf16),
         dims: dims.iter().map(|dim| expr(dim)).collect(),
         role,
         recipes: BTreeMap::new(),
@@ -143,7 +150,7 @@ fn operator(name: &str, id: &str, weight: f64, sizes: &[(i64, i64)]) -> Operator
     }
 }
 
-pub fn catalogue() -> Arc<CatalogueData> {
+pub(crate) fn catalogue() -> Arc<CatalogueData> {
     let mut gemm = operator(
         "scaled_mm",
         "atrex_011",
@@ -179,7 +186,7 @@ pub fn catalogue() -> Arc<CatalogueData> {
     })
 }
 
-pub fn gpu() -> DeviceInfo {
+pub(crate) fn gpu() -> DeviceInfo {
     DeviceInfo {
         id: "cuda:0".to_owned(),
         name: "NVIDIA H200".to_owned(),
@@ -194,7 +201,7 @@ pub fn gpu() -> DeviceInfo {
     }
 }
 
-pub fn emulator() -> DeviceInfo {
+pub(crate) fn emulator() -> DeviceInfo {
     DeviceInfo {
         id: "emulator:h200".to_owned(),
         name: "PTX emulator (as H200)".to_owned(),
@@ -223,7 +230,7 @@ fn output(mismatches: u64) -> OutputEvidence {
 }
 
 /// A shape that passed on the emulator.
-pub fn passed(id: &str, tokens: i64, hidden: i64) -> ShapeReport {
+pub(crate) fn passed(id: &str, tokens: i64, hidden: i64) -> ShapeReport {
     ShapeReport {
         id: id.to_owned(),
         params: params(&[("token_count", tokens), ("hidden_size", hidden)]),
@@ -281,7 +288,7 @@ fn counters() -> Counters {
 }
 
 /// A shape measured on the GPU: so many microseconds against a roof of 26.4.
-pub fn measured(median_us: f64) -> ShapeReport {
+pub(crate) fn measured(median_us: f64) -> ShapeReport {
     const T_SOL_US: f64 = 26.4;
     let all_us: Vec<f64> = (0..212_u32)
         .map(|index| median_us * (0.994 + 0.000_06 * f64::from(index * index % 211)))
@@ -313,7 +320,7 @@ pub fn measured(median_us: f64) -> ShapeReport {
 }
 
 /// A shape whose last rows were never written.
-pub fn wrong() -> ShapeReport {
+pub(crate) fn wrong() -> ShapeReport {
     let mut map = vec![vec![0.0_f32; 24]; 8];
     map[7] = vec![1.0; 24];
     map[6] = vec![0.3; 24];
@@ -352,7 +359,7 @@ pub fn wrong() -> ShapeReport {
 }
 
 /// A shape that wrote past the end of a buffer.
-pub fn fault() -> ShapeReport {
+pub(crate) fn fault() -> ShapeReport {
     ShapeReport {
         status: Class::MemoryFault,
         reason: "a write of 2 bytes went past the end of `out`".to_owned(),
@@ -379,7 +386,7 @@ pub fn fault() -> ShapeReport {
 }
 
 /// A run of these shapes.
-pub fn run(shapes: Vec<ShapeReport>, device: &DeviceInfo) -> RunReport {
+pub(crate) fn run(shapes: Vec<ShapeReport>, device: &DeviceInfo) -> RunReport {
     let worst = shapes.iter().find(|shape| shape.status != Class::Passed);
     RunReport {
         schema: SCHEMA,
@@ -419,7 +426,7 @@ pub fn run(shapes: Vec<ShapeReport>, device: &DeviceInfo) -> RunReport {
 }
 
 /// A run that did not compile.
-pub fn compile_error(device: &DeviceInfo) -> RunReport {
+pub(crate) fn compile_error(device: &DeviceInfo) -> RunReport {
     RunReport {
         status: Class::CompileError,
         reason: "1 error in rms_norm/starter.cu".to_owned(),
@@ -427,7 +434,7 @@ pub fn compile_error(device: &DeviceInfo) -> RunReport {
             severity: Severity::Error,
             message: "identifier \"sqares\" is undefined".to_owned(),
             at: Some(Location {
-                file: String::new(),
+                file: "rms_norm/starter.cu".to_owned(),
                 line: 21,
                 column: Some(9),
             }),
@@ -437,13 +444,13 @@ pub fn compile_error(device: &DeviceInfo) -> RunReport {
     }
 }
 
-fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) -> Iteration {
+fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) -> Arc<Iteration> {
     let text = if version.is_multiple_of(2) {
         fixed()
     } else {
         STARTER.to_owned()
     };
-    Iteration {
+    Arc::new(Iteration {
         version,
         unix_s: 1_796_000_000.0 + f64::from(version) * 60.0,
         author: "ada".to_owned(),
@@ -455,11 +462,11 @@ fn iteration(version: u32, device: &DeviceInfo, shape: ShapeReport, note: &str) 
         status: shape.status,
         reason: shape.reason.clone(),
         shapes: vec![shape],
-    }
+    })
 }
 
 /// Fourteen versions on the GPU, one of them wrong.
-pub fn gpu_history() -> Vec<Iteration> {
+pub(crate) fn gpu_history() -> Vec<Arc<Iteration>> {
     let times = [
         90.9, 90.4, 71.2, 64.0, 63.8, 52.1, 47.7, 47.9, 41.0, 38.4, 33.0, 0.0, 33.1, 30.9,
     ];
@@ -482,7 +489,7 @@ pub fn gpu_history() -> Vec<Iteration> {
 }
 
 /// Versions that only the emulator ran.
-pub fn emulator_history() -> Vec<Iteration> {
+pub(crate) fn emulator_history() -> Vec<Arc<Iteration>> {
     [
         fault(),
         wrong(),

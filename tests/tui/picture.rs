@@ -11,7 +11,7 @@ use ridgepoint::tui::{Model, Theme, draw};
 use unicode_width::UnicodeWidthStr;
 
 /// The screen as it would be drawn now.
-pub fn screen(model: &Model, theme: &Theme) -> Buffer {
+pub(crate) fn screen(model: &Model, theme: &Theme) -> Buffer {
     let (columns, rows) = model.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test backend");
     terminal
@@ -25,7 +25,7 @@ fn rows(buffer: &Buffer) -> impl Iterator<Item = &[Cell]> {
 }
 
 /// What is written, without trailing spaces.
-pub fn text(buffer: &Buffer) -> String {
+pub(crate) fn text(buffer: &Buffer) -> String {
     let mut text = String::new();
     for row in rows(buffer) {
         let mut line = String::new();
@@ -46,7 +46,7 @@ pub fn text(buffer: &Buffer) -> String {
 
 /// One letter for each cell: the background's slot where there is one, else the text's; `text` must be drawn with
 /// `Theme::of_slots`.
-pub fn styles(buffer: &Buffer) -> String {
+pub(crate) fn styles(buffer: &Buffer) -> String {
     let slot = |colour: Color| match colour {
         Color::Indexed(number) => Slot::ALL.get(usize::from(number)).copied(),
         _ => None,
@@ -77,7 +77,7 @@ fn hex(colour: Color, otherwise: &str) -> String {
 }
 
 /// The screen as a picture: a rectangle for every stretch of one background, a text for every stretch of one style.
-pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
+pub(crate) fn svg(buffer: &Buffer, theme: &Theme) -> String {
     let base = theme.base();
     let ground = hex(base.bg.unwrap_or_default(), "#000000");
     let ink = hex(base.fg.unwrap_or_default(), "#ffffff");
@@ -112,20 +112,25 @@ pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
                 );
             }
             let content: String = row[x..end].iter().map(Cell::symbol).collect();
-            if !content.trim().is_empty() {
+            let ink = content.trim();
+            if !ink.is_empty() {
+                // Spaces at the ends would be dropped by some viewers, so the text begins where its ink does.
+                let indent = content.chars().take_while(|character| *character == ' ').count();
+                let left = left + indent as f64 * CELL.0;
+                let length = ink.width() as f64 * CELL.0;
                 let weight = if style.2.contains(Modifier::BOLD) {
                     " font-weight=\"bold\""
                 } else {
                     ""
                 };
-                let content = content
+                let ink = ink
                     .replace('&', "&amp;")
                     .replace('<', "&lt;")
                     .replace('>', "&gt;")
                     .replace(' ', "\u{a0}");
                 let _ = writeln!(
                     svg,
-                    "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacing\" fill=\"{fore}\"{weight}>{content}</text>",
+                    "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacing\" fill=\"{fore}\"{weight}>{ink}</text>",
                     top + 12.8
                 );
             }

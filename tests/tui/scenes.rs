@@ -16,13 +16,13 @@ use ridgepoint::worker::protocol::FromWorker;
 
 use super::{fixture, picture};
 
-pub const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 60)];
+pub(crate) const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 60)];
 
 /// A state put together by events alone, as the program does it.
-pub struct Play(pub Model);
+pub(crate) struct Play(pub(crate) Model);
 
 impl Play {
-    pub fn new(size: (u16, u16)) -> Self {
+    pub(crate) fn new(size: (u16, u16)) -> Self {
         let mut stage = Self(Model::new(size, "dark"));
         stage.event(Event::Catalogue(fixture::catalogue()));
         stage.event(Event::Syntaxes(Arc::new(
@@ -31,7 +31,7 @@ impl Play {
         stage
     }
 
-    pub fn event(&mut self, event: Event) -> &mut Self {
+    pub(crate) fn event(&mut self, event: Event) -> &mut Self {
         update(&mut self.0, event);
         // What the runner does when nothing else is to be done.
         while self.0.unfinished {
@@ -40,7 +40,7 @@ impl Play {
         self
     }
 
-    pub fn keys(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
         for key in keys.chars() {
             let code = match key {
                 '\n' => KeyCode::Enter,
@@ -55,12 +55,12 @@ impl Play {
         self
     }
 
-    pub fn device(&mut self, device: DeviceInfo) -> &mut Self {
+    pub(crate) fn device(&mut self, device: DeviceInfo) -> &mut Self {
         self.event(Event::Worker(FromWorker::Ready { device }))
     }
 
     /// Opens the user's copy of the starter.
-    pub fn open(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn open(&mut self, text: &str) -> &mut Self {
         self.event(Event::Opened(Box::new(KernelText {
             name: "rms_norm/starter.cu".to_owned(),
             operator: Some("rms_norm".to_owned()),
@@ -71,20 +71,20 @@ impl Play {
         .keys("2")
     }
 
-    pub fn history(&mut self, iterations: Vec<Iteration>) -> &mut Self {
+    pub(crate) fn history(&mut self, iterations: Vec<Arc<Iteration>>) -> &mut Self {
         self.event(Event::History {
             operator: "rms_norm".to_owned(),
             iterations,
         })
     }
 
-    pub fn run_event(&mut self, event: RunEvent) -> &mut Self {
+    pub(crate) fn run_event(&mut self, event: RunEvent) -> &mut Self {
         let job = self.0.jobs;
         self.event(Event::Worker(FromWorker::Event { job, event }))
     }
 
     /// Runs, with this outcome.
-    pub fn ran(&mut self, report: RunReport) -> &mut Self {
+    pub(crate) fn ran(&mut self, report: RunReport) -> &mut Self {
         self.keys("r");
         for shape in report.shapes.clone() {
             self.run_event(RunEvent::ShapeFinished(Box::new(shape)));
@@ -176,7 +176,7 @@ fn running(size: (u16, u16)) -> Play {
 /// A scene's name and how it comes about.
 type Scene = (&'static str, fn((u16, u16)) -> Play);
 
-pub const SCENES: [Scene; 17] = [
+pub(crate) const SCENES: [Scene; 17] = [
     ("operators", |size| {
         let mut stage = on_gpu(size);
         stage.ran(fixture::run(

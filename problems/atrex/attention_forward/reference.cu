@@ -141,7 +141,7 @@ __device__ void attention(const unsigned short* q, const unsigned short* k, cons
             for (int n = 0; n < 4; n++)
 #pragma unroll
                 for (int c = 0; c < COLUMNS; c++)
-                    value[n][c] = x + 16 * c < pitch ? key[(j + n) * pitch + x + 16 * c] : 0.0f;
+                    value[n][c] = x + 16 * c < dim ? key[(j + n) * pitch + x + 16 * c] : 0.0f;
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 float4 p = *(float4*)&weight[(8 * y + i) * PITCH + j];

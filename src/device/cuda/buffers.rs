@@ -3,7 +3,7 @@
 use super::judge::CompareRequest;
 use super::{CudaDevice, driver};
 use crate::device::compare::{self, COUNTS, Layout, Part, Rule, Totals};
-use crate::device::{BufferId, CompareSpec, GenerateSpec, element, generate, trouble};
+use crate::device::{BufferId, CompareSpec, GenerateSpec, element, evidence, generate, trouble};
 use crate::verdict::{Class, Outcome, OutputEvidence, Verdict};
 
 /// Bytes of guard before and after a buffer: more than a tile's row, and a multiple of every alignment that is asked for.
@@ -138,7 +138,7 @@ impl CudaDevice {
     ) -> Outcome<OutputEvidence> {
         let totals = self.compare_totals(got, want, spec)?;
         let (got, want) = (self.block(got)?, self.block(want)?);
-        compare::evidence(&totals, spec, &mut |in_got, in_want| {
+        evidence::evidence(&totals, spec, &mut |in_got, in_want| {
             Ok((
                 self.gather(got.data, spec, in_got)?,
                 self.gather(want.data, spec, in_want)?,

@@ -2,6 +2,8 @@
 //
 // Everything here has a twin in Rust (element.rs, generate.rs, compare.rs) and must give the same bits: integer arithmetic and
 // single correctly rounded operations only, compiled with -fmad=false. Layouts and numbers of codes are those of the twins.
+//
+// ridgepoint-options: -fmad=false
 
 typedef unsigned long long u64;
 typedef long long i64;

@@ -1,4 +1,6 @@
 // Kernels for the device's self-test: launch features, and kernels that do wrong on purpose.
+//
+// ridgepoint-options: --gpu-architecture=compute_90 -fmad=false
 
 typedef unsigned long long u64;
 typedef unsigned int u32;

@@ -1,16 +1,15 @@
 //! Accesses to global memory, with short cuts for the two patterns that fast kernels have: a whole warp reading one
 //! address, and a whole warp touching consecutive elements.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use multiversion::multiversion;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::fence;
 
 use super::{Addresses, Width, Words, lanes};
 use crate::emulator::code::{Step, Stop};
 use crate::emulator::exec::{Ctx, misaligned};
 use crate::emulator::fault::FaultKind;
 use crate::emulator::memory::{Buffer, Memory};
-use crate::emulator::regs::{FULL, LANES};
+use crate::emulator::regs::{FULL, LANES, R32, R64};
 
 /// DRAM and L2 move this many bytes at a time.
 pub(super) const SECTOR: u64 = 32;
@@ -23,20 +22,59 @@ enum Pattern {
     Other,
 }
 
-#[multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))]
+#[cfg_attr(
+    not(debug_assertions),
+    multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
+)]
 fn pattern(at: &Addresses, stride: u64) -> Pattern {
-    let first = at[0];
-    let (mut uniform, mut consecutive) = (0, 0);
+    let (first, span) = (at[0], at[LANES - 1].wrapping_sub(at[0]));
+    let step = match span {
+        0 => 0,
+        _ if span == stride * (LANES as u64 - 1) => stride,
+        _ => return Pattern::Other,
+    };
+    let mut differ = 0;
     for lane in 0..LANES {
-        uniform |= at[lane] ^ first;
-        consecutive |= at[lane] ^ first.wrapping_add(lane as u64 * stride);
+        differ |= at[lane] ^ first.wrapping_add(lane as u64 * step);
     }
-    if uniform == 0 {
-        Pattern::Uniform
-    } else if consecutive == 0 {
-        Pattern::Consecutive
-    } else {
-        Pattern::Other
+    match (differ, step) {
+        (0, 0) => Pattern::Uniform,
+        (0, _) => Pattern::Consecutive,
+        _ => Pattern::Other,
+    }
+}
+
+impl Ctx<'_> {
+    /// Reads a word for every lane of a whole warp straight into a register, where all lanes read one address or
+    /// consecutive ones and nothing is wrong with them; otherwise does nothing and returns `false`.
+    #[inline]
+    pub(crate) fn load_word_quickly(&mut self, base: R64, offset: i64, d: R32) -> bool {
+        let at = &self.regs.r64[base.0 as usize];
+        let pattern = pattern(at, 4);
+        let start = at[0].wrapping_add_signed(offset);
+        let bytes = match pattern {
+            Pattern::Uniform => 4,
+            Pattern::Consecutive => 4 * LANES,
+            Pattern::Other => return false,
+        };
+        let Some((buffer, at)) = self.job.memory.locate(start, bytes as u64) else {
+            return false;
+        };
+        if !at.is_multiple_of(4) || !(buffer.complete() || buffer.run_initialized(at, bytes)) {
+            return false;
+        }
+        let out = &mut self.regs.r32[d.0 as usize];
+        if pattern == Pattern::Uniform {
+            *out = [buffer.words()[at / 4].load(Relaxed); LANES];
+            self.counts.global_sectors += 1;
+        } else {
+            for (out, word) in out.iter_mut().zip(&buffer.words()[at / 4..][..LANES]) {
+                *out = word.load(Relaxed);
+            }
+            self.counts.global_sectors += (start + 4 * LANES as u64 - 1) / SECTOR - start / SECTOR + 1;
+        }
+        self.counts.global_read_bytes += 4 * LANES as u64;
+        true
     }
 }
 
@@ -150,6 +188,8 @@ pub(super) fn load<const N: usize>(
     ctx.counts.global_read_bytes += u64::from(mask.count_ones() * bytes);
     if width.strong {
         ctx.state.polls += 1;
+        // What the writer of a flag did before is to be seen after it.
+        fence(SeqCst);
     }
     if mask == FULL && bytes >= 4 {
         match pattern(at, u64::from(bytes)) {
@@ -206,15 +246,8 @@ fn consecutive_load<const N: usize>(memory: &Memory, start: u64, bytes: u32, out
     if !offset.is_multiple_of(bytes as usize) {
         return false;
     }
-    if !buffer.complete() {
-        let mut at = offset;
-        while at < offset + total {
-            let next = (at / 32 * 32 + 32).min(offset + total);
-            if !buffer.is_initialized(at, next - at) {
-                return false;
-            }
-            at = next;
-        }
+    if !buffer.complete() && !buffer.run_initialized(offset, total) {
+        return false;
     }
     let words = &buffer.words()[offset / 4..offset / 4 + N * LANES];
     for lane in 0..LANES {
@@ -249,6 +282,9 @@ pub(super) fn store<const N: usize>(
     let bytes = width.bytes;
     ctx.counts.global_write_bytes += u64::from(mask.count_ones() * bytes);
     ctx.progress();
+    if width.strong {
+        fence(SeqCst);
+    }
     if mask == FULL
         && !(width.strong && bytes > 4)
         && pattern(at, u64::from(bytes)) == Pattern::Consecutive

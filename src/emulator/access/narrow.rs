@@ -4,7 +4,9 @@ use super::{Addresses, Width, Words, lanes};
 use crate::emulator::code::{Step, Stop};
 use crate::emulator::exec::{Ctx, misaligned};
 use crate::emulator::fault::FaultKind;
+use crate::emulator::regs::{FULL, LANES};
 use crate::emulator::shared::{Readable, refused};
+use crate::emulator::space::RANK_SHIFT;
 
 /// Reads word `n` of an access of `bytes` bytes at `offset` of a byte slice; the range was checked.
 #[inline]
@@ -26,6 +28,9 @@ impl Ctx<'_> {
         self.counts.shared_read_bytes += u64::from(mask.count_ones() * width.bytes);
         if width.strong {
             self.state.polls += 1;
+        }
+        if mask == FULL && self.load_shared_quickly(at, width, out) {
+            return Ok(());
         }
         for lane in lanes(mask) {
             let (rank, offset) = self.shared_place(at[lane]);
@@ -61,6 +66,46 @@ impl Ctx<'_> {
         Ok(())
     }
 
+    /// Reads whole words for a whole warp from its own CTA, where nothing is wrong with them; otherwise returns `false`.
+    #[inline]
+    fn load_shared_quickly<const N: usize>(&self, at: &Addresses, width: Width, out: &mut Words<N>) -> bool {
+        let any = at.iter().fold(0, |any, address| any | address);
+        if width.bytes < 4 || any >> RANK_SHIFT != 0 || !any.is_multiple_of(u64::from(width.bytes)) {
+            return false;
+        }
+        let shared = &self.shared[self.rank];
+        for lane in 0..LANES {
+            for (n, word) in out.iter_mut().enumerate() {
+                let offset = at[lane] as usize + n * 4;
+                if !shared.word_readable(offset) {
+                    return false;
+                }
+                word[lane] = shared.word(offset);
+            }
+        }
+        true
+    }
+
+    /// Writes whole words for a whole warp into its own CTA, where nothing is wrong with them; otherwise returns `false`.
+    #[inline]
+    fn store_shared_quickly<const N: usize>(&mut self, at: &Addresses, width: Width, data: &Words<N>) -> bool {
+        let any = at.iter().fold(0, |any, address| any | address);
+        if width.bytes < 4 || any >> RANK_SHIFT != 0 || !any.is_multiple_of(u64::from(width.bytes)) {
+            return false;
+        }
+        let shared = &mut self.shared[self.rank];
+        for lane in 0..LANES {
+            for (n, word) in data.iter().enumerate() {
+                let offset = at[lane] as usize + n * 4;
+                if !shared.word_writable(offset) {
+                    return false;
+                }
+                shared.set_word(offset, word[lane]);
+            }
+        }
+        true
+    }
+
     #[inline]
     pub(super) fn store_shared<const N: usize>(
         &mut self,
@@ -71,6 +116,9 @@ impl Ctx<'_> {
     ) -> Step {
         self.counts.shared_write_bytes += u64::from(mask.count_ones() * width.bytes);
         self.progress();
+        if mask == FULL && self.store_shared_quickly(at, width, data) {
+            return Ok(());
+        }
         for lane in lanes(mask) {
             let (rank, offset) = self.shared_place(at[lane]);
             if !offset.is_multiple_of(width.bytes as usize) {
@@ -80,7 +128,7 @@ impl Ctx<'_> {
                 ));
             }
             let bytes = width.bytes as usize;
-            let allowed = self.shared.get_mut(rank).filter(|_| true).is_some_and(|shared| {
+            let allowed = self.shared.get_mut(rank).is_some_and(|shared| {
                 if N == 1 && bytes == 4 {
                     shared.word_writable(offset)
                 } else {

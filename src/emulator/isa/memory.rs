@@ -5,8 +5,8 @@ use crate::emulator::access::{Width, Words};
 use crate::emulator::code::Class;
 use crate::emulator::exec::Ctx;
 use crate::emulator::layout::{is_signed, size_of, type_of};
-use crate::emulator::lower::{Address, Lowered, Lowering, Refusal};
-use crate::emulator::regs::{AnyReg, LANES, R32, R64, Reg};
+use crate::emulator::lower::{Address, Base, Lowered, Lowering, Refusal};
+use crate::emulator::regs::{AnyReg, FULL, LANES, R32, R64, Reg};
 use crate::emulator::space::MemSpace;
 use crate::ptx::ast::{Instruction, Operand, Type};
 
@@ -139,7 +139,16 @@ pub(super) fn load(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lowe
     ) = (elements.as_slice(), width.bytes)
     {
         let d = *d;
+        let quick = match address.base {
+            Base::R64(base) if space == MemSpace::Global && !form.strong => Some((base, address.offset)),
+            _ => None,
+        };
         return Ok(Lowered::run(Class::Memory, move |ctx, mask| {
+            if let (FULL, Some((base, offset))) = (mask, quick)
+                && ctx.load_word_quickly(base, offset, d)
+            {
+                return Ok(());
+            }
             let at = address.eval(ctx);
             let mut out = [[0; LANES]; 1];
             ctx.load(space, &at, mask, width, &mut out)?;

@@ -79,6 +79,19 @@ impl Buffer {
         self.complete() || self.written[offset / 32].load(Relaxed) & want == want
     }
 
+    /// Whether a run of any length was written.
+    pub(crate) fn run_initialized(&self, offset: usize, bytes: usize) -> bool {
+        let (mut at, end) = (offset, offset + bytes);
+        while at < end {
+            let next = (at / 32 * 32 + 32).min(end);
+            if !self.is_initialized(at, next - at) {
+                return false;
+            }
+            at = next;
+        }
+        true
+    }
+
     /// Notes that `bytes` bytes (at most 32, not crossing a multiple of 32) at `offset` are written.
     #[inline]
     pub fn set_initialized(&self, offset: usize, bytes: usize) {

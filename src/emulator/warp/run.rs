@@ -159,6 +159,7 @@ fn stretch(warp: &mut Warp, index: usize, env: &mut Surroundings<'_>, limit: u64
     let program = env.job.program;
     let function = &program.functions[frame.function as usize];
     let mask = fragment.mask;
+    let all = u64::from(mask.count_ones());
     let mut pc = fragment.pc;
     let mut ctx = Ctx {
         regs: Regs {
@@ -185,7 +186,11 @@ fn stretch(warp: &mut Warp, index: usize, env: &mut Surroundings<'_>, limit: u64
         ctx.state.steps += 1;
         let count = &mut ctx.counts.ops[pc as usize];
         count.0 += 1;
-        count.1 += u64::from(active.count_ones());
+        count.1 += if active == mask {
+            all
+        } else {
+            u64::from(active.count_ones())
+        };
         match &op.action {
             Action::Run(run) => {
                 if active != 0
@@ -391,13 +396,14 @@ impl Warp {
     }
 
     /// Enters a function: a new frame, arguments copied into it.
-    fn call(&mut self, index: usize, env: &Surroundings<'_>) -> Result<(), Box<Located>> {
+    fn call(&mut self, mut index: usize, env: &Surroundings<'_>) -> Result<(), Box<Located>> {
         let functions = &env.job.program.functions;
         let fragment = &self.fragments[index];
-        let (pc, mask, frame) = (fragment.pc, fragment.mask, fragment.frame);
+        let (pc, whole, frame) = (fragment.pc, fragment.mask, fragment.frame);
+        let mut mask = whole;
         let located = |message: String| {
-            let stop = Stop::new(FaultKind::Trap { message }, mask.trailing_zeros());
-            Err(Box::new(Located { stop, pc, mask }))
+            let stop = Stop::new(FaultKind::Trap { message }, whole.trailing_zeros());
+            Err(Box::new(Located { stop, pc, mask: whole }))
         };
         let Action::Call(site) = &env.job.program.ops[pc as usize].action else {
             return Ok(());
@@ -415,9 +421,10 @@ impl Warp {
                     .fold(0, |m, lane| m | 1 << lane)
                     & mask;
                 if same != mask {
-                    // The rest makes its own call afterwards.
-                    self.split(index, mask & !same, pc);
-                    return Ok(());
+                    // Lanes that call another function stay behind and make their own call afterwards.
+                    self.split(index, same, pc);
+                    index = self.fragments.len() - 1;
+                    mask = same;
                 }
                 match function_at(functions, address) {
                     Some(callee) => callee,

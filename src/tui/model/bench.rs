@@ -62,6 +62,7 @@ pub struct KernelText {
 }
 
 /// The Bench's state.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of one screen")]
 #[derive(Clone, Debug, Default)]
 pub struct Bench {
     pub operator: Option<Arc<Operator>>,

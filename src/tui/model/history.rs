@@ -40,7 +40,7 @@ pub struct HistoryState {
     /// Whose history this is.
     pub operator: String,
     /// Oldest first; `None` until it is loaded.
-    pub iterations: Option<Vec<Iteration>>,
+    pub iterations: Option<Vec<Arc<Iteration>>>,
     /// Index into `iterations`.
     pub selected: usize,
     /// The version that the selected one is compared with; the one before where none is marked.
@@ -49,12 +49,12 @@ pub struct HistoryState {
 }
 
 impl HistoryState {
-    pub fn iterations(&self) -> &[Iteration] {
+    pub fn iterations(&self) -> &[Arc<Iteration>] {
         self.iterations.as_deref().unwrap_or_default()
     }
 
     pub fn selected(&self) -> Option<&Iteration> {
-        self.iterations().get(self.selected)
+        self.iterations().get(self.selected).map(Arc::as_ref)
     }
 
     /// The two versions whose sources are compared, older first.

@@ -2,9 +2,11 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
 
-use super::{charts, inset, print};
+use super::{charts, inset, print, values};
 use crate::kernel::Language;
+use crate::shape::Shape;
 use crate::tui::escape;
 use crate::tui::layout;
 use crate::tui::model::{Model, Origin, Pane as PaneName};
@@ -18,7 +20,7 @@ use crate::tui::widgets::verdict;
 pub fn draw(frame: &mut Frame<'_>, body: Rect, model: &Model, theme: &Theme) {
     let bench = &model.bench;
     let panes = layout::bench(body, bench.pane, bench.zoomed, verdict_height(model, body.width));
-    let alone = panes.len() < PaneName::ALL.len();
+    let alone = body.width < layout::TWO_COLUMNS;
     for (pane, area) in panes {
         match pane {
             PaneName::Code => code(frame, area, model, theme, alone),
@@ -133,14 +135,9 @@ fn foot(model: &Model) -> String {
 
 fn verdict_pane(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let shape = model.bench.current_shape();
-    let about = shape.map_or_else(String::new, |shape| {
-        escape::line(&format!("{} · {}", shape.id, shape.params))
-    });
-    let title = titled(
-        PaneName::Verdict,
-        "Verdict",
-        alone && model.size.0 < layout::TWO_COLUMNS,
-    );
+    let title = titled(PaneName::Verdict, "Verdict", alone);
+    let room = usize::from(area.width).saturating_sub(title.width() + 9);
+    let about = shape.map_or_else(String::new, |shape| named(shape, room));
     let focused = model.bench.pane == PaneName::Verdict;
     let rows = verdict::lines(model, usize::from(area.width.saturating_sub(4)));
     let room = usize::from(area.height.saturating_sub(2));
@@ -178,17 +175,32 @@ fn samples(frame: &mut Frame<'_>, inner: Rect, rows: usize, model: &Model, theme
         height: (inner.height - used).min(MOST),
         ..inner
     };
-    let chart = crate::plot::histogram("samples", &timing.all_us, timing.median_us);
+    let mut chart = crate::plot::histogram("samples", &timing.all_us, timing.median_us);
+    for line in &mut chart.lines {
+        // Inside the bars a label would be hard to read.
+        let label = std::mem::take(&mut line.label);
+        chart.note = Some(format!("{} samples, µs   ┊ {label}", timing.samples));
+    }
     frame.render_widget(ChartView { chart: &chart, theme }, area);
+}
+
+/// A shape's id with its parameters by name, or by value alone where there is less room.
+fn named(shape: &Shape, room: usize) -> String {
+    let long = escape::line(&format!("{} · {}", shape.id, shape.params));
+    if long.width() <= room {
+        return long;
+    }
+    let short = escape::line(&format!("{} · {}", shape.id, values(&shape.params)));
+    if short.width() <= room {
+        short
+    } else {
+        escape::line(&shape.id)
+    }
 }
 
 fn roofline(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let chart = charts::roofline(model);
-    let title = titled(
-        PaneName::Roofline,
-        "Roofline",
-        alone && model.size.0 < layout::TWO_COLUMNS,
-    );
+    let title = titled(PaneName::Roofline, "Roofline", alone);
     let about = chart.as_ref().map(axes).unwrap_or_default();
     let inner = Pane {
         title: &title,
@@ -205,11 +217,7 @@ fn roofline(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alo
 
 fn history(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme, alone: bool) {
     let chart = charts::versions(model);
-    let title = titled(
-        PaneName::History,
-        "History",
-        alone && model.size.0 < layout::TWO_COLUMNS,
-    );
+    let title = titled(PaneName::History, "History", alone);
     let about = if chart.y.title.is_empty() {
         "by version"
     } else {

@@ -2,7 +2,7 @@
 
 use crate::measure::report::{ShapeReport, TimingKind};
 use crate::plot::roofline::{Ceiling, Place, Roofline};
-use crate::plot::{Axis, Chart, Mark, Scale, Tone, history};
+use crate::plot::{Axis, Chart, Dash, Line, Mark, Point, Scale, Tone, history};
 use crate::problem::Path;
 use crate::tui::model::{self, Model};
 use crate::units::flop_rate;
@@ -58,7 +58,23 @@ pub fn roofline(model: &Model) -> Option<Chart> {
         ceilings,
         places,
     };
-    Some(described.chart())
+    let mut chart = described.chart();
+    mark_intensity(&mut chart);
+    Some(chart)
+}
+
+/// A shape that was not timed has an intensity but no rate: an upright line up to the roof says so.
+fn mark_intensity(chart: &mut Chart) {
+    let untimed = |point: &&Point| point.mark == Mark::HollowDiamond && point.label.is_some();
+    if let Some(point) = chart.points.iter().find(untimed) {
+        let line = Line {
+            label: String::new(),
+            points: vec![(point.x, chart.y.min), (point.x, point.y)],
+            tone: Tone::Accent,
+            dash: Dash::Dashed,
+        };
+        chart.lines.push(line);
+    }
 }
 
 /// The median of a report that was measured; modelled times have no place among them.

@@ -37,7 +37,18 @@ fn left(model: &Model, room: usize) -> Row {
         };
         return Row::new().add(slot, format!(" {}", fit(&message.text, room.saturating_sub(1))));
     }
-    hints(model, room)
+    match &model.overlay {
+        Some(Overlay::Help(_)) => keys(&[("↑↓", "scroll"), ("esc", "close")]),
+        Some(Overlay::Picker(_)) => keys(&[("↑↓", "move"), ("enter", "choose"), ("esc", "close")]),
+        Some(_) => Row::new(),
+        None => hints(model, room),
+    }
+}
+
+fn keys(keys: &[(&str, &str)]) -> Row {
+    keys.iter().fold(Row::new(), |row, (key, hint)| {
+        row.text(format!(" {key}")).muted(format!(" {hint} "))
+    })
 }
 
 /// Keys with what they do, as many as fit; the last two always say where the others are.
@@ -69,7 +80,11 @@ fn applies(model: &Model, command: command::Command) -> bool {
     match command {
         Command::StopRun => model.run.is_some(),
         Command::Run | Command::RunAll => model.run.is_none(),
-        Command::NextFailing => model.bench.next_failing().is_some(),
+        Command::NextFailing => model
+            .bench
+            .next_failing()
+            .is_some_and(|index| index != model.bench.shape),
+        Command::Right => model.screen == Screen::Roofline,
         Command::NextDiagnostic => !model.bench.diagnostics().is_empty(),
         Command::Save => model.bench.typing || model.bench.editor.is_dirty(),
         Command::Undo => model.bench.typing,

@@ -1,5 +1,7 @@
 //! The History screen: speedup by version, the table of versions, and the difference of two sources.
 
+use std::sync::Arc;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use similar::{ChangeTag, TextDiff};
@@ -126,7 +128,7 @@ impl Cells {
         }
     }
 
-    fn of(all: &[Iteration], index: usize, shape: &str, marked: bool) -> Self {
+    fn of(all: &[Arc<Iteration>], index: usize, shape: &str, marked: bool) -> Self {
         let iteration = &all[index];
         let (mark, slot) = if iteration.status == Class::Passed {
             ("✔", Slot::Good)

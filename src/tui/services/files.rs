@@ -164,7 +164,7 @@ fn free_name(folder: &Path, name: &str) -> PathBuf {
             Language::Ptx => "ptx",
             Language::Python => "py",
         });
-    (1_u32..)
+    (1..=u32::MAX)
         .map(|number| match number {
             1 => folder.join(format!("{stem}.{extension}")),
             _ => folder.join(format!("{stem}-{number}.{extension}")),

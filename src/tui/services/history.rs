@@ -1,6 +1,7 @@
 //! The history on a thread of its own: one owner of the store, requests in order.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -59,6 +60,7 @@ impl Keeper {
 }
 
 fn serve(state: Option<PathBuf>, requests: &Receiver<Request>, events: &Sender<Event>, log: &Log) {
+    let mut read = Read::default();
     let mut history = state.and_then(|folder| {
         let _ = std::fs::create_dir_all(&folder);
         let opened = History::open(&folder.join(FILE_NAME));
@@ -76,8 +78,10 @@ fn serve(state: Option<PathBuf>, requests: &Receiver<Request>, events: &Sender<E
             })),
             (None, _) => Ok(None),
             (Some(history), Request::Keep(run)) => keep(history, &run),
-            (Some(history), Request::Load { operator }) => load(history, operator).map(Some),
-            (Some(history), Request::Seen { problems, profile }) => seen(history, problems, &profile).map(Some),
+            (Some(history), Request::Load { operator }) => load(history, &mut read, operator).map(Some),
+            (Some(history), Request::Seen { problems, profile }) => {
+                seen(history, problems.as_deref(), &profile).map(Some)
+            }
         };
         let event = answer.unwrap_or_else(|error| {
             log.line(&error.to_string());
@@ -104,26 +108,39 @@ fn keep(history: &mut History, run: &ToKeep) -> Result<Option<Event>, HistoryErr
     Ok(kept.message.map(Event::Notice))
 }
 
-fn load(history: &History, operator: String) -> Result<Event, HistoryError> {
+/// Versions read before, by id: a kept run never changes.
+type Read = HashMap<i64, Arc<Iteration>>;
+
+fn load(history: &History, read: &mut Read, operator: String) -> Result<Event, HistoryError> {
     let mut kept = history.list(&Filter {
         operator: Some(operator.clone()),
         shape: None,
         limit: Some(SHOWN),
     })?;
     kept.reverse();
-    let iterations = kept
-        .iter()
-        .enumerate()
-        .map(|(index, kept)| iteration(history, kept, index as u32 + 1))
-        .collect::<Result<_, _>>()?;
+    let mut iterations = Vec::with_capacity(kept.len());
+    for (kept, version) in kept.iter().zip(1..) {
+        let known = read.get(&kept.id).filter(|known| known.version == version).cloned();
+        let iteration = match known {
+            Some(known) => known,
+            None => Arc::new(iteration(history, kept, version)?),
+        };
+        read.insert(kept.id, iteration.clone());
+        iterations.push(iteration);
+    }
     Ok(Event::History { operator, iterations })
 }
 
 fn iteration(history: &History, kept: &Kept, version: u32) -> Result<Iteration, HistoryError> {
     let report = history.report(kept.id)?;
     let source: Arc<str> = history.source(kept.id)?.unwrap_or_default().into();
-    let path = std::path::Path::new(&kept.kernel_path);
+    let path = Path::new(&kept.kernel_path);
     let language = report.as_ref().and_then(|report| report.kernel.language);
+    let mut shapes = report.map(|report| report.shapes).unwrap_or_default();
+    for timing in shapes.iter_mut().filter_map(|shape| shape.timing.as_mut()) {
+        // Hundreds of samples for each of hundreds of versions: the screens show the medians.
+        timing.all_us = Vec::new();
+    }
     Ok(Iteration {
         version,
         unix_s: kept.time_unix_s,
@@ -138,17 +155,17 @@ fn iteration(history: &History, kept: &Kept, version: u32) -> Result<Iteration, 
         device: kept.device.clone(),
         status: kept.status,
         reason: kept.reason.clone(),
-        shapes: report.map(|report| report.shapes).unwrap_or_default(),
+        shapes,
     })
 }
 
 /// The last outcome of every shape, with the best time on machines of one profile.
-fn seen(history: &History, problems: Option<PathBuf>, profile: &str) -> Result<Event, HistoryError> {
+fn seen(history: &History, problems: Option<&Path>, profile: &str) -> Result<Event, HistoryError> {
     let mut all = SeenByOperator::new();
     if history.count()? == 0 {
         return Ok(Event::Seen(all));
     }
-    for operator in &Catalogue::load(problems.as_deref()).operators {
+    for operator in &Catalogue::load(problems).operators {
         for shape in operator.shapes.iter().chain(&operator.twins) {
             let newest = history.list(&Filter {
                 operator: Some(operator.name.clone()),

@@ -44,7 +44,7 @@ impl Watch {
     }
 
     /// Watches a file in place of the one before. Its folder is what is really watched, since editors replace files.
-    pub(super) fn follow(&self, path: Option<PathBuf>) {
+    pub(super) fn follow(&self, path: Option<&Path>) {
         let mut watcher = lock(&self.watcher);
         *watcher = None;
         let text = path
@@ -52,10 +52,10 @@ impl Watch {
             .and_then(|path| std::fs::read_to_string(path).ok())
             .map(Arc::from);
         *lock(&self.followed) = Followed {
-            path: path.clone(),
+            path: path.map(Path::to_owned),
             text,
         };
-        let Some(folder) = path.as_deref().and_then(Path::parent) else {
+        let Some(folder) = path.and_then(Path::parent) else {
             return;
         };
         let (events, followed) = (self.events.clone(), self.followed.clone());

@@ -21,7 +21,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    pub(super) fn start(device: String, events: Sender<Event>, history: Keeper, log: Log) -> Self {
+    pub(super) fn start(device: String, events: Sender<Event>, history: Keeper, log: &Log) -> Self {
         let (orders, receiver) = unbounded_channel();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -29,6 +29,7 @@ impl Handle {
             .build();
         match runtime {
             Ok(runtime) => {
+                runtime.spawn(signals(events.clone()));
                 runtime.spawn(serve(device, receiver, events, history));
                 Self {
                     orders,
@@ -57,6 +58,19 @@ impl Handle {
     fn send(&self, order: ToWorker) {
         let _ = self.orders.send(order);
     }
+}
+
+/// A request to end from outside: the terminal must be given back all the same.
+async fn signals(events: Sender<Event>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
+        return;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    let _ = events.send(Event::Terminate);
 }
 
 async fn serve(device: String, mut orders: UnboundedReceiver<ToWorker>, events: Sender<Event>, history: Keeper) {

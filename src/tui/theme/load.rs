@@ -1,11 +1,12 @@
 //! Reading theme files: the built-in ones and the user's. A faulty file still gives a theme, and says what is wrong with it.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 
 use super::{Rgb, Slot, Theme};
+use crate::dirs::Dirs;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/themes");
 
@@ -34,6 +35,11 @@ pub fn built_in() -> Vec<(String, &'static str)> {
         .collect();
     themes.sort();
     themes
+}
+
+/// The folder in which a user's own themes are looked for.
+pub fn user_folder() -> Option<PathBuf> {
+    Some(Dirs::find()?.config.join("themes"))
 }
 
 /// Names of all themes: the built-in ones and those in the user's folder.

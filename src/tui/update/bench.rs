@@ -154,7 +154,7 @@ fn version(model: &mut Model, index: usize) -> Vec<Effect> {
         operator: Some(model.history.operator.clone()),
         language: iteration.language,
         origin: Origin::Version(iteration.version),
-        text: iteration.source,
+        text: iteration.source.clone(),
     };
     model.screen = Screen::Bench;
     opened(model, kernel)
@@ -186,6 +186,8 @@ pub(super) fn opened(model: &mut Model, kernel: KernelText) -> Vec<Effect> {
     bench.ran_revision = 0;
     bench.changed_outside = None;
     bench.kernel = Some(kernel);
+    model.screen = Screen::Bench;
+    let bench = &model.bench;
     effects.push(Effect::Watch(bench.path().cloned()));
     effects
 }

@@ -1,12 +1,14 @@
 //! Changes of the History screen.
 
+use std::sync::Arc;
+
 use super::step;
 use crate::tui::command::Command;
 use crate::tui::effect::Effect;
 use crate::tui::model::overlay::{Choice, moved};
 use crate::tui::model::{Iteration, Model};
 
-pub(super) fn loaded(model: &mut Model, operator: String, iterations: Vec<Iteration>) -> Vec<Effect> {
+pub(super) fn loaded(model: &mut Model, operator: String, iterations: Vec<Arc<Iteration>>) -> Vec<Effect> {
     if model
         .bench
         .operator

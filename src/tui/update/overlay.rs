@@ -18,19 +18,8 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Effect> {
         (KeyCode::Esc, _) => return cancel(model),
         (_, Overlay::OfferCopy) => return offered_copy(model, key),
         (_, Overlay::OfferSave(_)) => return offered_save(model, key),
-        (code, Overlay::Help(scroll)) => match code {
-            KeyCode::Down | KeyCode::Char('j') => *scroll = scroll.saturating_add(1),
-            KeyCode::Up | KeyCode::Char('k') => *scroll = scroll.saturating_sub(1),
-            KeyCode::PageDown | KeyCode::Char(' ') => *scroll = scroll.saturating_add(10),
-            KeyCode::PageUp => *scroll = scroll.saturating_sub(10),
-            KeyCode::Home => *scroll = 0,
-            _ => model.overlay = None,
-        },
+        (_, Overlay::Help(_)) => help(model, key),
         (KeyCode::Enter, _) => return accept(model),
-        (KeyCode::Down | KeyCode::Tab, Overlay::Picker(picker)) => picker.move_by(1),
-        (KeyCode::Up | KeyCode::BackTab, Overlay::Picker(picker)) => picker.move_by(-1),
-        (KeyCode::PageDown, Overlay::Picker(picker)) => picker.move_by(10),
-        (KeyCode::PageUp, Overlay::Picker(picker)) => picker.move_by(-10),
         (KeyCode::Backspace, _) => {
             if let Some(text) = text_of(overlay) {
                 text.pop();
@@ -41,17 +30,43 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Effect> {
             type_character(overlay, character);
             return typed(model);
         }
-        (KeyCode::Char('n'), Overlay::Picker(picker)) => picker.move_by(1),
-        (KeyCode::Char('p'), Overlay::Picker(picker)) => picker.move_by(-1),
         (KeyCode::Char('u'), _) => {
             if let Some(text) = text_of(overlay) {
                 text.clear();
             }
             return typed(model);
         }
+        (code, Overlay::Picker(picker)) => picker.move_by(picker_step(code)),
         _ => {}
     }
     Vec::new()
+}
+
+/// How far a key moves in a list; letters come here only with ctrl.
+fn picker_step(code: KeyCode) -> isize {
+    match code {
+        KeyCode::Down | KeyCode::Tab | KeyCode::Char('n') => 1,
+        KeyCode::Up | KeyCode::BackTab | KeyCode::Char('p') => -1,
+        KeyCode::PageDown => 10,
+        KeyCode::PageUp => -10,
+        _ => 0,
+    }
+}
+
+fn help(model: &mut Model, key: Key) {
+    let rows = crate::tui::widgets::overlay::help_rows(model.screen).len() as u16;
+    let Some(Overlay::Help(scroll)) = &mut model.overlay else {
+        return;
+    };
+    *scroll = match key.code {
+        KeyCode::Down | KeyCode::Char('j') => scroll.saturating_add(1),
+        KeyCode::Up | KeyCode::Char('k') => scroll.saturating_sub(1),
+        KeyCode::PageDown | KeyCode::Char(' ') => scroll.saturating_add(10),
+        KeyCode::PageUp => scroll.saturating_sub(10),
+        KeyCode::Home => 0,
+        _ => return model.overlay = None,
+    }
+    .min(rows);
 }
 
 fn text_of(overlay: &mut Overlay) -> Option<&mut String> {

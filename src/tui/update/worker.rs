@@ -1,9 +1,12 @@
 //! What the worker says, and starting and stopping runs.
 
+use std::path::Path;
+
+use crate::measure::report::ShapeReport;
 use crate::measure::{Event as RunEvent, RunRequest};
 use crate::tui::effect::Effect;
-use crate::tui::model::{DeviceState, MessageKind, Model, Origin, Pane, RunState, Seen};
-use crate::verdict::Class;
+use crate::tui::model::{DeviceState, MessageKind, Model, Origin, Pane, RunState, Seen, SeenByOperator};
+use crate::verdict::{Class, Evidence};
 use crate::worker::protocol::FromWorker;
 
 /// Starts a run of the open kernel: on the chosen shape, or on all that the device can afford.
@@ -12,7 +15,7 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
         model.say(MessageKind::Info, "a run is in progress; x stops it");
         return Vec::new();
     }
-    let (Some(kernel), Some(operator)) = (&model.bench.kernel, &model.bench.operator) else {
+    let Some(kernel) = &model.bench.kernel else {
         model.say(MessageKind::Info, "open an operator first: 1, then enter");
         return Vec::new();
     };
@@ -37,7 +40,8 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
     };
     let mut request = RunRequest::new(path);
     request.kernel_text = Some(text.to_string());
-    request.operator = Some(operator.name.clone());
+    let operator = model.bench.operator.as_ref().map(|operator| operator.name.clone());
+    request.operator.clone_from(&operator);
     if !all {
         request.shapes = model
             .bench
@@ -49,7 +53,7 @@ pub(super) fn start(model: &mut Model, all: bool) -> Vec<Effect> {
     model.jobs += 1;
     model.run = Some(RunState {
         job: model.jobs,
-        operator: operator.name.clone(),
+        operator: operator.unwrap_or_default(),
         kernel: kernel.name.clone(),
         revision: model.bench.editor.revision(),
         shape: request.shapes.first().cloned(),
@@ -111,25 +115,26 @@ pub(super) fn message(model: &mut Model, message: FromWorker) -> Vec<Effect> {
     }
 }
 
-fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
+fn run_event(model: &mut Model, job: u64, mut event: RunEvent) -> Vec<Effect> {
     let Some(run) = model.run.as_mut().filter(|run| run.job == job) else {
         return Vec::new();
     };
     run.take(&event);
-    let same_kernel = model
+    own_places(&mut event, &run.kernel);
+    let open = model
         .bench
-        .kernel
+        .operator
         .as_ref()
-        .is_some_and(|kernel| kernel.name == run.kernel)
+        .map_or("", |operator| operator.name.as_str());
+    let same_kernel = open == run.operator
         && model
             .bench
-            .operator
+            .kernel
             .as_ref()
-            .is_some_and(|operator| operator.name == run.operator);
+            .is_some_and(|kernel| kernel.name == run.kernel);
     match event {
         RunEvent::ShapeFinished(report) => {
-            let seen = model.seen.entry(run.operator.clone()).or_default();
-            seen.insert(report.id.clone(), Seen::of(&report));
+            see(&mut model.seen, &run.operator, &report);
             if same_kernel {
                 model.bench.reports.insert(report.id.clone(), *report);
             }
@@ -137,6 +142,9 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
         }
         RunEvent::Finished(report) => {
             let (operator, revision, cancelled) = (run.operator.clone(), run.revision, run.cancelling);
+            for shape in &report.shapes {
+                see(&mut model.seen, &operator, shape);
+            }
             model.run = None;
             if !same_kernel {
                 return Vec::new();
@@ -153,6 +161,39 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
             vec![Effect::LoadHistory { operator }]
         }
         _ => Vec::new(),
+    }
+}
+
+/// Places in the kernel that ran carry its path; here they are lines of the text in the editor, which has no name.
+fn own_places(event: &mut RunEvent, kernel: &str) {
+    let evidence: Vec<&mut Evidence> = match event {
+        RunEvent::ShapeFinished(shape) => shape.evidence.iter_mut().collect(),
+        RunEvent::Finished(report) => {
+            let shapes = report.shapes.iter_mut().flat_map(|shape| &mut shape.evidence);
+            report.evidence.iter_mut().chain(shapes).collect()
+        }
+        _ => Vec::new(),
+    };
+    let own = Path::new(kernel).file_name();
+    for evidence in evidence {
+        let place = match evidence {
+            Evidence::Diagnostic { at, .. }
+            | Evidence::Missing { at, .. }
+            | Evidence::Access { at, .. }
+            | Evidence::Waiting { at, .. } => at,
+            Evidence::Output(_) | Evidence::Note { .. } => continue,
+        };
+        if let Some(place) = place.as_mut().filter(|place| Path::new(&place.file).file_name() == own) {
+            place.file.clear();
+        }
+    }
+}
+
+/// Remembers an outcome; a run that was stopped or lacked a compiler says nothing of the shape.
+fn see(seen: &mut SeenByOperator, operator: &str, report: &ShapeReport) {
+    if !matches!(report.status, Class::Cancelled | Class::Environment) {
+        let shapes = seen.entry(operator.to_owned()).or_default();
+        shapes.insert(report.id.clone(), Seen::of(report));
     }
 }
 

@@ -108,6 +108,7 @@ impl Code<'_> {
                 drawn.width().unwrap_or(1).max(1)
             };
             if column >= right {
+                buffer.set_string(area.right() - 1, y, "›", self.theme.style(Slot::Faint));
                 break;
             }
             if column >= left && column + width <= right {

@@ -80,6 +80,6 @@ impl Row {
             };
             Span::styled(part.text.clone(), style)
         });
-        Line::from_iter(spans)
+        spans.collect()
     }
 }

@@ -32,7 +32,7 @@ pub fn lines(model: &Model, width: usize) -> Vec<Row> {
     match (&model.bench.report, model.bench.current_report()) {
         (_, Some(shape)) => of_shape(model, shape, width),
         (Some(report), None) if report.shapes.is_empty() => {
-            let mut rows = vec![stages::before_shapes(report), Row::new()];
+            let mut rows = vec![stages::before_shapes(report, width), Row::new()];
             rows.extend(sentence(report.status, &report.reason, width));
             rows.extend(evidence_rows(&report.evidence, width));
             rows.extend(advice(&report.next, width));
@@ -54,7 +54,7 @@ fn no_device(reason: &str, next: &[String], width: usize) -> Vec<Row> {
 }
 
 fn of_shape(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row> {
-    let mut rows = vec![stages::finished(shape), Row::new()];
+    let mut rows = vec![stages::finished(shape, width), Row::new()];
     rows.extend(sentence(shape.status, &shape.reason, width));
     if shape.status == Class::Passed {
         rows.push(Row::new());
@@ -71,7 +71,7 @@ fn of_shape(model: &Model, shape: &ShapeReport, width: usize) -> Vec<Row> {
 }
 
 fn not_run(model: &Model) -> Vec<Row> {
-    let mut rows = vec![Row::new().muted("not run yet · r runs this shape, R all that the device can afford")];
+    let mut rows = vec![Row::new().muted("not run yet · r runs this shape, R runs all")];
     if let (Some(operator), Some(shape), Some(machine)) =
         (&model.bench.operator, model.bench.current_shape(), model.machine())
         && let Some(roof) = place(machine, operator, shape)
@@ -84,10 +84,10 @@ fn not_run(model: &Model) -> Vec<Row> {
 
 /// The class in capitals and what happened, the sentence going on under itself.
 fn sentence(class: Class, reason: &str, width: usize) -> Vec<Row> {
-    let (mark, slot) = if class == Class::Passed {
-        ("✔", Slot::Good)
-    } else {
-        ("✕", Slot::Bad)
+    let (mark, slot) = match class {
+        Class::Passed => ("✔", Slot::Good),
+        Class::Cancelled => ("◌", Slot::Warning),
+        _ => ("✕", Slot::Bad),
     };
     let name = class.name().replace('_', " ").to_uppercase();
     let head = Row::new().bold(slot, format!("{mark} {name}"));

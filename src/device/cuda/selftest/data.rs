@@ -3,7 +3,7 @@
 use super::{Bench, Check, Seen, Worded, buffer, expect, plain, scalar, timed};
 use crate::device::compare::{self, Layout};
 use crate::device::generate::{self, Program};
-use crate::device::{BufferId, CompareSpec, DType, Device, GenerateSpec, element};
+use crate::device::{BufferId, CompareSpec, DType, Device, GenerateSpec, element, evidence};
 use crate::problem::{Contract, Recipe};
 
 /// Elements of the small tensors: several chunks of the comparison, and not a whole number of anything.
@@ -269,7 +269,7 @@ fn compared(bench: &mut Bench, contract: &Contract) -> Seen {
                 ));
             }
             let evidence = bench.device.compare(a, b, &spec).worded()?;
-            if evidence != compare::compare(&got, &want, &spec).worded()? {
+            if evidence != evidence::compare(&got, &want, &spec).worded()? {
                 return Err(format!(
                     "{dtype} {:?}: other words for the same numbers: {evidence:?}",
                     spec.dims

@@ -9,6 +9,9 @@ use crate::verdict::{ElementEvidence, Evidence, Location, OutputEvidence, Severi
 
 /// The picture is never larger than this, columns and rows.
 const MAP_SIZE: (usize, usize) = (24, 8);
+/// Columns of the picture in a pane of less than [`ROOMY`] columns.
+const NARROW_MAP: usize = 20;
+const ROOMY: usize = 66;
 /// Under this width the numbers stand below the picture instead of beside it.
 const BESIDE: usize = 56;
 
@@ -130,7 +133,8 @@ fn access(evidence: &Evidence, width: usize) -> Vec<Row> {
 }
 
 fn output_rows(output: &OutputEvidence, width: usize) -> Vec<Row> {
-    let picture = map_rows(&output.map, MAP_SIZE);
+    let columns = if width < ROOMY { NARROW_MAP } else { MAP_SIZE.0 };
+    let picture = map_rows(&output.map, (columns, MAP_SIZE.1));
     let map_width = picture.first().map_or(0, Row::width);
     let beside = width >= BESIDE && map_width > 0;
     let text_width = if beside { width - map_width - 3 } else { width };

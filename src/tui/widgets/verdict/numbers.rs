@@ -99,7 +99,10 @@ fn timed(model: &Model, shape: &ShapeReport, timing: &TimingReport, width: usize
         rows.push(comparison);
     }
     if !timing.all_us.is_empty() {
-        rows.push(label("samples").join(sparkline(&timing.all_us, width.saturating_sub(LABEL + 1))));
+        rows.push(
+            label(&format!("{} samples", timing.samples))
+                .join(sparkline(&timing.all_us, width.saturating_sub(LABEL + 1))),
+        );
     }
     if timing.throttled_samples > 0 {
         let text = format!(
@@ -136,36 +139,25 @@ fn against_roof(timing: &TimingReport, roofline: &RooflineReport) -> Vec<Row> {
 
 /// Against the version before on the same device, where both were measured.
 fn compared(model: &Model, shape: &ShapeReport) -> Option<Row> {
-    let now = shape
-        .timing
-        .as_ref()
-        .filter(|timing| timing.kind == TimingKind::Measured)?
-        .median_us;
+    let measured = |report: &ShapeReport| {
+        let timing = report.timing.as_ref()?;
+        (timing.kind == TimingKind::Measured).then_some(timing.median_us)
+    };
+    let now = measured(shape)?;
     let device = &model.device.info()?.id;
-    let mut earlier = model
-        .history
-        .iterations()
-        .iter()
-        .rev()
+    let earlier = model.history.iterations().iter().rev();
+    let (version, before) = earlier
         .filter(|iteration| iteration.device == *device)
         .filter_map(|iteration| {
             let report = iteration.shapes.iter().find(|report| report.id == shape.id)?;
-            let timing = report
-                .timing
-                .as_ref()
-                .filter(|timing| timing.kind == TimingKind::Measured)?;
-            Some((
-                iteration.version,
-                timing.median_us,
-                timing.all_us == shape.timing.as_ref()?.all_us,
-            ))
-        });
-    // The newest kept run may be this very one.
-    let (version, before, _) = earlier.find(|(_, _, same)| !same)?;
+            Some((iteration.version, measured(report)?))
+        })
+        // The newest kept run may be this very one.
+        .find(|(_, before)| before.to_bits() != now.to_bits())?;
     Some(
         label("speed")
-            .text(format!("{}", ratio(before / now)))
-            .muted(format!(" of v{version}, measured apart: compare for a verdict")),
+            .text(ratio(before / now))
+            .muted(format!("  of v{version}, not interleaved")),
     )
 }
 
@@ -240,7 +232,7 @@ pub(super) fn place(roof: &Roof, machine: &str) -> Vec<Row> {
             .muted(format!("  at {}", intensity(roof.intensity))),
         label("roof")
             .text(time_us(roof.t_sol_us))
-            .muted(format!("  on {machine}, what the hardware can do at best")),
+            .muted(format!("  the best that {machine} can do")),
         label("moves").text(bytes(roof.bytes)),
         label("computes").text(flops(roof.flops)),
     ]

@@ -23,16 +23,32 @@ fn mark(state: StageState) -> (&'static str, Slot) {
     }
 }
 
-fn add(row: Row, stage: Stage, detail: &str, state: StageState) -> Row {
-    let (mark, slot) = mark(state);
-    let gap = if row.width() == 0 { "" } else { "   " };
-    let row = row.muted(format!("{gap}{} ", stage.name()));
-    let row = if detail.is_empty() {
-        row
-    } else {
-        row.text(format!("{detail} "))
+/// One stage as it is shown: its name, what is worth saying of it, its state.
+struct Shown {
+    stage: Stage,
+    detail: String,
+    state: StageState,
+}
+
+/// The stages in one row: with details where they fit, closer together or without where they do not.
+fn in_a_row(stages: &[Shown], width: usize) -> Row {
+    let forms = [(3, true), (2, true), (2, false), (1, false)];
+    let row = |(gap, details): (usize, bool)| {
+        stages.iter().fold(Row::new(), |row, shown| {
+            let (mark, slot) = mark(shown.state);
+            let gap = if row.width() == 0 { 0 } else { gap };
+            let row = row.muted(format!("{}{} ", " ".repeat(gap), shown.stage.name()));
+            let detail = if details { shown.detail.as_str() } else { "" };
+            let row = if detail.is_empty() {
+                row
+            } else {
+                row.text(format!("{detail} "))
+            };
+            row.add(slot, mark)
+        })
     };
-    row.add(slot, mark)
+    let fitting = forms.into_iter().map(row).find(|row| row.width() <= width);
+    fitting.unwrap_or_else(|| row(forms[forms.len() - 1]))
 }
 
 /// The stage at which an outcome is found.
@@ -58,10 +74,9 @@ const fn stage_of(class: Class) -> Stage {
 }
 
 /// The stages of a finished shape.
-pub(super) fn finished(shape: &ShapeReport) -> Row {
+pub(super) fn finished(shape: &ShapeReport, width: usize) -> Row {
     let failed = (shape.status != Class::Passed).then(|| stage_of(shape.status));
-    let mut row = Row::new();
-    for stage in [Stage::Compile, Stage::Launch, Stage::Verify, Stage::Time] {
+    let shown = [Stage::Compile, Stage::Launch, Stage::Verify, Stage::Time].map(|stage| {
         let detail = match stage {
             Stage::Compile => time_ms(shape.compile_ms),
             Stage::Verify => verified(shape),
@@ -79,9 +94,9 @@ pub(super) fn finished(shape: &ShapeReport) -> Row {
         } else {
             String::new()
         };
-        row = add(row, stage, &detail, state);
-    }
-    row
+        Shown { stage, detail, state }
+    });
+    in_a_row(&shown, width)
 }
 
 fn verified(shape: &ShapeReport) -> String {
@@ -93,23 +108,23 @@ fn verified(shape: &ShapeReport) -> String {
 fn timed(shape: &ShapeReport) -> String {
     shape.timing.as_ref().map_or_else(String::new, |timing| {
         let modelled = if timing.kind == TimingKind::Modelled { "~" } else { "" };
-        format!("{modelled}{} samples", timing.samples)
+        format!("{modelled}{}×", timing.samples)
     })
 }
 
 /// The stages of a run that ended before any shape.
-pub(super) fn before_shapes(report: &RunReport) -> Row {
+pub(super) fn before_shapes(report: &RunReport, width: usize) -> Row {
     let failed = stage_of(report.status).min(Stage::Launch);
-    let mut row = Row::new();
-    for stage in Stage::ALL {
-        let state = match stage.cmp(&failed) {
+    let shown = Stage::ALL.map(|stage| Shown {
+        stage,
+        detail: String::new(),
+        state: match stage.cmp(&failed) {
             std::cmp::Ordering::Less => StageState::Passed,
             std::cmp::Ordering::Equal => StageState::Failed,
             std::cmp::Ordering::Greater => StageState::Skipped,
-        };
-        row = add(row, stage, "", state);
-    }
-    row
+        },
+    });
+    in_a_row(&shown, width)
 }
 
 /// A run in progress: spinner, stages, how far, the log's end.
@@ -130,13 +145,16 @@ pub(super) fn running(model: &Model, run: &RunState, width: usize) -> Vec<Row> {
         ));
     }
     head = head.muted(format!("  {:.1} s", elapsed as f64 / 1e3));
-    let mut stages = Row::new();
-    for stage in Stage::ALL {
-        if let Some(line) = run.stages.get(&stage) {
-            stages = add(stages, stage, &fit(&escape::line(&line.detail), 24), line.state);
-        }
-    }
-    let mut rows = vec![head, Row::new(), stages, bar(run.done, width.min(48))];
+    let stages: Vec<Shown> = Stage::ALL
+        .into_iter()
+        .filter_map(|stage| {
+            let line = run.stages.get(&stage)?;
+            let detail = fit(&escape::line(&line.detail), 24);
+            let state = line.state;
+            Some(Shown { stage, detail, state })
+        })
+        .collect();
+    let mut rows = vec![head, Row::new(), in_a_row(&stages, width), bar(run.done, width.min(48))];
     if run.samples.len() > 1 {
         rows.push(Row::new());
         rows.push(super::numbers::sparkline(&run.samples, width));
