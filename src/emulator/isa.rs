@@ -30,6 +30,7 @@
 //! [`Action::Collective`]: super::code::Action::Collective
 //! [`Action::Wait`]: super::code::Action::Wait
 
+mod address;
 mod approx;
 mod atom;
 mod barrier;
@@ -66,6 +67,7 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
     match instruction.opcode.as_str() {
         "mov" => mov::lower(instruction, cx),
         "cvta" => mov::cvta(instruction, cx),
+        "isspacep" | "mapa" | "getctarank" => address::lower(instruction, cx),
         "ld" | "ldu" => memory::load(instruction, cx),
         "st" => memory::store(instruction, cx),
         "prefetch" | "prefetchu" | "discard" | "applypriority" => memory::hint(instruction, cx),
