@@ -18,7 +18,7 @@ struct Session {
     bytes: Receiver<Vec<u8>>,
     screen: vt100::Parser,
     /// The user's folders, gone with the session.
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Session {
@@ -38,6 +38,7 @@ impl Session {
             command.env(name, home.path().join(name));
         }
         command.env("TERM", "xterm-256color");
+        command.env("RUST_BACKTRACE", "0");
         for (name, value) in variables {
             command.env(name, value);
         }
@@ -58,7 +59,7 @@ impl Session {
             child,
             bytes,
             screen: vt100::Parser::new(rows, cols, 0),
-            _home: home,
+            home,
         }
     }
 
@@ -126,6 +127,7 @@ fn browse_open_run_resize_and_quit() {
     session.wait("the alternate screen", vt100::Screen::alternate_screen);
     session.wait_for("rms_norm");
     session.wait_for("emulator");
+    session.wait_for("by weight");
     session.keys("/rms_norm\r");
     session.wait_for("Tensors");
     session.keys("\r");
@@ -152,6 +154,7 @@ fn browse_open_run_resize_and_quit() {
 fn an_edit_is_saved_in_a_copy_of_the_users_own() {
     let mut session = Session::start(36, 120, &[]);
     session.wait_for("emulator");
+    session.wait_for("by weight");
     session.keys("/rms_norm\r");
     session.keys("\r");
     session.wait_for("rms_norm/starter.cu");
@@ -164,7 +167,7 @@ fn an_edit_is_saved_in_a_copy_of_the_users_own() {
     session.keys("\u{13}");
     session.wait_for("saved /");
     let path = session
-        ._home
+        .home
         .path()
         .join("XDG_DATA_HOME/ridgepoint/kernels/rms_norm/starter.cu");
     let text = std::fs::read_to_string(path).expect("the copy");

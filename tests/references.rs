@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use case::{Answers, Case, encode};
 use ridgepoint::device::emulator::EmulatorDevice;
-use ridgepoint::device::{CompareSpec, compare};
+use ridgepoint::device::{CompareSpec, evidence};
 use ridgepoint::kernel;
 use ridgepoint::problem::{Catalogue, ConcreteTensor, Operator, PUBLISHED, Source};
 use ridgepoint::verdict::{Class, OutputEvidence};
@@ -60,7 +60,7 @@ fn compared(case: &Case<'_>, output: &ConcreteTensor, got: &[u8], want: &[u8]) -
         contract: case.contract(&output.name),
         poison: run::POISON,
     };
-    compare::compare(got, want, &spec).unwrap()
+    evidence::compare(got, want, &spec).unwrap()
 }
 
 fn bytes(output: &ConcreteTensor, answers: &Answers) -> Vec<u8> {

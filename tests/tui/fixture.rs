@@ -434,7 +434,7 @@ pub(crate) fn compile_error(device: &DeviceInfo) -> RunReport {
             severity: Severity::Error,
             message: "identifier \"sqares\" is undefined".to_owned(),
             at: Some(Location {
-                file: String::new(),
+                file: "rms_norm/starter.cu".to_owned(),
                 line: 21,
                 column: Some(9),
             }),

@@ -112,20 +112,25 @@ pub(crate) fn svg(buffer: &Buffer, theme: &Theme) -> String {
                 );
             }
             let content: String = row[x..end].iter().map(Cell::symbol).collect();
-            if !content.trim().is_empty() {
+            let ink = content.trim();
+            if !ink.is_empty() {
+                // Spaces at the ends would be dropped by some viewers, so the text begins where its ink does.
+                let indent = content.chars().take_while(|character| *character == ' ').count();
+                let left = left + indent as f64 * CELL.0;
+                let length = ink.width() as f64 * CELL.0;
                 let weight = if style.2.contains(Modifier::BOLD) {
                     " font-weight=\"bold\""
                 } else {
                     ""
                 };
-                let content = content
+                let ink = ink
                     .replace('&', "&amp;")
                     .replace('<', "&lt;")
                     .replace('>', "&gt;")
                     .replace(' ', "\u{a0}");
                 let _ = writeln!(
                     svg,
-                    "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacing\" fill=\"{fore}\"{weight}>{content}</text>",
+                    "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacing\" fill=\"{fore}\"{weight}>{ink}</text>",
                     top + 12.8
                 );
             }

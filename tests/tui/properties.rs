@@ -116,7 +116,7 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
     fn nothing_panics(events in proptest::collection::vec(events(), 1..60), opened: bool) {
         let mut play = Play::new((120, 36));

@@ -59,16 +59,14 @@ fn devices(device: &DeviceState) -> Vec<Row> {
         DeviceState::Ready(info) => {
             let name = escape::line(&info.name);
             let id = escape::line(&info.id);
-            let details: Vec<String> = info
-                .details
-                .iter()
-                .filter(|(key, _)| info.kind == DeviceKind::Cuda && key.contains("clock"))
-                .map(|(_, value)| escape::line(value))
-                .collect();
+            let clocks = || info.details.iter().filter(|(key, _)| key.contains("clock"));
+            let now = clocks()
+                .find(|(key, _)| key.contains("start"))
+                .or_else(|| clocks().next());
             let long = Row::new().text(name.clone()).muted(format!("  {id}"));
             let mut forms = Vec::new();
-            if !details.is_empty() {
-                forms.push(long.clone().muted(format!("  {}", details.join("  "))));
+            if let Some((_, clock)) = now.filter(|_| info.kind == DeviceKind::Cuda) {
+                forms.push(long.clone().muted(format!("  {}", escape::line(clock))));
             }
             forms.extend([long, Row::new().text(name), Row::new().text(id)]);
             forms

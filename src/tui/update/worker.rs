@@ -1,10 +1,12 @@
 //! What the worker says, and starting and stopping runs.
 
+use std::path::Path;
+
 use crate::measure::report::ShapeReport;
 use crate::measure::{Event as RunEvent, RunRequest};
 use crate::tui::effect::Effect;
 use crate::tui::model::{DeviceState, MessageKind, Model, Origin, Pane, RunState, Seen, SeenByOperator};
-use crate::verdict::Class;
+use crate::verdict::{Class, Evidence};
 use crate::worker::protocol::FromWorker;
 
 /// Starts a run of the open kernel: on the chosen shape, or on all that the device can afford.
@@ -113,11 +115,12 @@ pub(super) fn message(model: &mut Model, message: FromWorker) -> Vec<Effect> {
     }
 }
 
-fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
+fn run_event(model: &mut Model, job: u64, mut event: RunEvent) -> Vec<Effect> {
     let Some(run) = model.run.as_mut().filter(|run| run.job == job) else {
         return Vec::new();
     };
     run.take(&event);
+    own_places(&mut event, &run.kernel);
     let open = model
         .bench
         .operator
@@ -158,6 +161,31 @@ fn run_event(model: &mut Model, job: u64, event: RunEvent) -> Vec<Effect> {
             vec![Effect::LoadHistory { operator }]
         }
         _ => Vec::new(),
+    }
+}
+
+/// Places in the kernel that ran carry its path; here they are lines of the text in the editor, which has no name.
+fn own_places(event: &mut RunEvent, kernel: &str) {
+    let evidence: Vec<&mut Evidence> = match event {
+        RunEvent::ShapeFinished(shape) => shape.evidence.iter_mut().collect(),
+        RunEvent::Finished(report) => {
+            let shapes = report.shapes.iter_mut().flat_map(|shape| &mut shape.evidence);
+            report.evidence.iter_mut().chain(shapes).collect()
+        }
+        _ => Vec::new(),
+    };
+    let own = Path::new(kernel).file_name();
+    for evidence in evidence {
+        let place = match evidence {
+            Evidence::Diagnostic { at, .. }
+            | Evidence::Missing { at, .. }
+            | Evidence::Access { at, .. }
+            | Evidence::Waiting { at, .. } => at,
+            Evidence::Output(_) | Evidence::Note { .. } => continue,
+        };
+        if let Some(place) = place.as_mut().filter(|place| Path::new(&place.file).file_name() == own) {
+            place.file.clear();
+        }
     }
 }
 

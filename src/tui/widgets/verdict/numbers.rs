@@ -99,7 +99,10 @@ fn timed(model: &Model, shape: &ShapeReport, timing: &TimingReport, width: usize
         rows.push(comparison);
     }
     if !timing.all_us.is_empty() {
-        rows.push(label("samples").join(sparkline(&timing.all_us, width.saturating_sub(LABEL + 1))));
+        rows.push(
+            label(&format!("{} samples", timing.samples))
+                .join(sparkline(&timing.all_us, width.saturating_sub(LABEL + 1))),
+        );
     }
     if timing.throttled_samples > 0 {
         let text = format!(

@@ -108,7 +108,7 @@ fn verified(shape: &ShapeReport) -> String {
 fn timed(shape: &ShapeReport) -> String {
     shape.timing.as_ref().map_or_else(String::new, |timing| {
         let modelled = if timing.kind == TimingKind::Modelled { "~" } else { "" };
-        format!("{modelled}{} samples", timing.samples)
+        format!("{modelled}{}×", timing.samples)
     })
 }
 
