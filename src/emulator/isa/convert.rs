@@ -4,7 +4,7 @@ use super::support::{Modifiers, Num, Result, binary, invalid, operands, unary, u
 use crate::dtype::MiniFloat;
 use crate::emulator::arith::convert::{Integer, from_integer, to_fp8, to_integral, to_tf32};
 use crate::emulator::arith::half::Finish;
-use crate::emulator::arith::{Format, Rounding, single};
+use crate::emulator::arith::{Format, Rounding};
 use crate::emulator::code::Class;
 use crate::emulator::lower::{Lowered, Lowering, Refusal};
 use crate::emulator::regs::AnyReg;

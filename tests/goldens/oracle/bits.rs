@@ -42,7 +42,11 @@ fn prmt(mode: &str, a: u64, b: u64, selector: u64) -> u64 {
 
 /// Beyond 255 PTX defines nothing: what an H200 does.
 fn field(x: u64, width: i64) -> i64 {
-    if width == 64 { x.min(255) as i64 } else { (x & 0xff) as i64 }
+    if width == 64 {
+        x.min(255) as i64
+    } else {
+        (x & 0xff) as i64
+    }
 }
 
 fn extract(x: u64, width: i64, signed: bool, position: u64, length: u64) -> u64 {

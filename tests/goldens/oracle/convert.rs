@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 
 use half::{bf16, f16};
-use ridgepoint::dtype::MiniFloat;
 
 use super::{Oracle, half_float};
 
@@ -19,13 +18,8 @@ fn value(ty: &str, bits: u64) -> f64 {
 
 fn nearest(ty: &str, x: f64) -> u64 {
     match ty {
-<<<<<<< HEAD
-        "f16" => u64::from(MiniFloat::F16.encode(x)),
-        "bf16" => u64::from(MiniFloat::BF16.encode(x)),
-=======
         "f16" => half_float::nearest(x, u64::from(f16::from_f64(x).to_bits()), |x| value("f16", x)),
         "bf16" => half_float::nearest(x, u64::from(bf16::from_f64(x).to_bits()), |x| value("bf16", x)),
->>>>>>> ptx
         "f32" => u64::from((x as f32).to_bits()),
         _ => x.to_bits(),
     }
@@ -348,17 +342,10 @@ fn integers(output: &str) -> Oracle {
     let output = output.to_owned();
     Box::new(move |x| {
         let parts: Vec<&str> = output.split('_').collect();
-<<<<<<< HEAD
-        let pack = |ty: &str, bits: u32, high: u64, low: u64| {
-            let (least, most) = limits(ty);
-            let part = |word: u64| view(word, "s32").clamp(least, most) as u64 & ((1 << bits) - 1);
-            part(high) << bits | part(low)
-=======
         let pack = |ty: &str, bits: u32, upper: u64, lower: u64| {
             let (low, high) = limits(ty);
             let one = |x: u64| view(x, "s32").clamp(low, high) as u64 & ((1 << bits) - 1);
             one(upper) << bits | one(lower)
->>>>>>> ptx
         };
         match output.as_str() {
             "pack_s16" => return pack("s16", 16, x[0], x[0]),

@@ -1,7 +1,6 @@
-//! What halves should give: read by the `half` crate, rounded once.
+//! What halves should give, by the `half` crate.
 
 use half::{bf16, f16};
-use ridgepoint::dtype::MiniFloat;
 
 use super::{Oracle, float};
 
@@ -50,29 +49,21 @@ fn format(golden: &str) -> Half {
     if golden.starts_with("bf16") {
         Half {
             to: |x| bf16::from_bits(x as u16).to_f64(),
-<<<<<<< HEAD
-            from: |x| u64::from(MiniFloat::BF16.encode(x)),
-=======
             from: |x| {
                 nearest(x, u64::from(bf16::from_f64(x).to_bits()), |x| {
                     bf16::from_bits(x as u16).to_f64()
                 })
             },
->>>>>>> ptx
             smallest_normal: 2_f64.powi(-126),
         }
     } else {
         Half {
             to: |x| f16::from_bits(x as u16).to_f64(),
-<<<<<<< HEAD
-            from: |x| u64::from(MiniFloat::F16.encode(x)),
-=======
             from: |x| {
                 nearest(x, u64::from(f16::from_f64(x).to_bits()), |x| {
                     f16::from_bits(x as u16).to_f64()
                 })
             },
->>>>>>> ptx
             smallest_normal: 2_f64.powi(-14),
         }
     }
@@ -83,24 +74,6 @@ fn pick(x: f64, y: f64, max: bool) -> f64 {
         return if x.is_nan() { y } else { x };
     }
     if x.total_cmp(&y).is_lt() == max { y } else { x }
-}
-
-/// `x * y + z` of halves, rounded to odd: rounding that once more to a half gives the half nearest to the exact value
-/// (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). The product of two halves is exact.
-fn fma_to_odd(x: f64, y: f64, z: f64) -> f64 {
-    let product = x * y;
-    let sum = product + z;
-    if !sum.is_finite() || sum == 0.0 {
-        return sum;
-    }
-    let part = sum - product;
-    let error = (product - (sum - part)) + (z - part);
-    let odd = sum.to_bits() & 1 == 1;
-    match error.partial_cmp(&0.0) {
-        Some(std::cmp::Ordering::Greater) if !odd => sum.next_up(),
-        Some(std::cmp::Ordering::Less) if !odd => sum.next_down(),
-        _ => sum,
-    }
 }
 
 pub(super) fn oracle(golden: &str, output: &str) -> Option<Oracle> {
@@ -122,11 +95,7 @@ pub(super) fn oracle(golden: &str, output: &str) -> Option<Oracle> {
             "add" => x + y,
             "sub" => x - y,
             "mul" => x * y,
-<<<<<<< HEAD
-            "fma" => fma_to_odd(x, y, z),
-=======
             "fma" => fused(x, y, z),
->>>>>>> ptx
             "neg" => -x,
             "abs" => x.abs(),
             "ex2" => x.exp2(),
