@@ -1,5 +1,3 @@
-// ridgepoint-options: --gpu-architecture=compute_80 -fmad=false
-//
 // The judge's kernels: inputs, poison, guards, checksums and comparison where the data is, and the helpers of the clock.
 //
 // Everything here has a twin in Rust (element.rs, generate.rs, compare.rs) and must give the same bits: integer arithmetic and

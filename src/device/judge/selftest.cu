@@ -1,5 +1,3 @@
-// ridgepoint-options: --gpu-architecture=compute_90 -fmad=false
-//
 // Kernels for the device's self-test: launch features, and kernels that do wrong on purpose.
 //
 // ridgepoint-options: --gpu-architecture=compute_90 -fmad=false
