@@ -118,7 +118,7 @@ impl Regs<'_> {
     not(debug_assertions),
     multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
 )]
-pub fn map1<D: Reg, A: Reg, F: Fn(A::Value) -> D::Value>(regs: &mut Regs<'_>, mask: u32, d: D, a: A, f: F) {
+pub(crate) fn map1<D: Reg, A: Reg, F: Fn(A::Value) -> D::Value>(regs: &mut Regs<'_>, mask: u32, d: D, a: A, f: F) {
     let x = a.get(regs);
     let mut out = [D::Value::default(); LANES];
     for lane in 0..LANES {
@@ -132,7 +132,7 @@ pub fn map1<D: Reg, A: Reg, F: Fn(A::Value) -> D::Value>(regs: &mut Regs<'_>, ma
     not(debug_assertions),
     multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
 )]
-pub fn map2<D: Reg, A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> D::Value>(
+pub(crate) fn map2<D: Reg, A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> D::Value>(
     regs: &mut Regs<'_>,
     mask: u32,
     d: D,
@@ -153,7 +153,7 @@ pub fn map2<D: Reg, A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> D::Value>(
     not(debug_assertions),
     multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
 )]
-pub fn map3<D: Reg, A: Reg, B: Reg, C: Reg, F: Fn(A::Value, B::Value, C::Value) -> D::Value>(
+pub(crate) fn map3<D: Reg, A: Reg, B: Reg, C: Reg, F: Fn(A::Value, B::Value, C::Value) -> D::Value>(
     regs: &mut Regs<'_>,
     mask: u32,
     d: D,
@@ -175,7 +175,7 @@ pub fn map3<D: Reg, A: Reg, B: Reg, C: Reg, F: Fn(A::Value, B::Value, C::Value) 
     not(debug_assertions),
     multiversion::multiversion(targets("x86_64+avx+avx2+fma+bmi1+bmi2+popcnt+lzcnt"))
 )]
-pub fn test2<A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> bool>(regs: &Regs<'_>, a: A, b: B, f: F) -> u32 {
+pub(crate) fn test2<A: Reg, B: Reg, F: Fn(A::Value, B::Value) -> bool>(regs: &Regs<'_>, a: A, b: B, f: F) -> u32 {
     let (x, y) = (a.get(regs), b.get(regs));
     let mut bits = 0;
     for lane in 0..LANES {

@@ -6,6 +6,7 @@ use crate::emulator::code::{Class, Stop};
 use crate::emulator::exec::Ctx;
 use crate::emulator::fault::FaultKind;
 use crate::emulator::lower::{Lowered, Lowering, Refusal};
+use crate::emulator::memory::Buffer;
 use crate::emulator::regs::{AnyReg, LANES, R32};
 use crate::emulator::space::{MemSpace, RANK_SHIFT, SHARED_WINDOW, resolve};
 use crate::ptx::ast::{Instruction, Operand};
@@ -44,7 +45,7 @@ fn isspacep(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower {
         }
         "shared::cluster" => |_, space, _| space == MemSpace::Shared,
         "const" => |ctx, space, address| {
-            space == MemSpace::Global && ctx.job.memory.near(address).is_some_and(|buffer| buffer.read_only())
+            space == MemSpace::Global && ctx.job.memory.near(address).is_some_and(Buffer::read_only)
         },
         other => return Err(Refusal::modifier(other)),
     };

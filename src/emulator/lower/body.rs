@@ -214,7 +214,7 @@ impl<'l, 'm> Lowering<'l, 'm> {
     }
 
     /// The carry flag of extended-precision instructions: one bit per lane, as wide as the function.
-    pub(in crate::emulator) fn carry(&mut self) -> Pred {
+    pub(crate) fn carry(&mut self) -> Pred {
         if let Some(carry) = self.carry {
             return carry;
         }

@@ -270,13 +270,11 @@ fn indexed(ctx: &Ctx<'_>, mask: u32, selector: R32, targets: &[u32]) -> Result<(
     let same = (0..LANES)
         .filter(|&lane| selector[lane] == first)
         .fold(0, |m, lane| m | 1 << lane);
-    match targets.get(first as usize) {
-        Some(&target) => Ok((same & mask, target)),
-        None => {
-            let message = format!("brx.idx with index {first}, beyond its {} targets", targets.len());
-            Err(Stop::new(FaultKind::Trap { message }, lane))
-        }
-    }
+    let Some(&target) = targets.get(first as usize) else {
+        let message = format!("brx.idx with index {first}, beyond its {} targets", targets.len());
+        return Err(Stop::new(FaultKind::Trap { message }, lane));
+    };
+    Ok((same & mask, target))
 }
 
 fn arrival(ctx: &Ctx<'_>, fragment: usize, mask: u32, op: &BarrierOp) -> Arrival {
