@@ -22,7 +22,7 @@ use crate::dtype::DType;
 use crate::expr::Expr;
 pub use entries::{Entry, Parameter, ParameterKind, entries};
 pub use error::{ErrorKind, KernelError};
-pub use load::{MAX_FILE_BYTES, load};
+pub use load::{MAX_FILE_BYTES, load, load_as};
 pub use offer::offer_header;
 pub use place::{Place, Placed};
 

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use ridgepoint::dtype::DType;
 use ridgepoint::expr::Expr;
 use ridgepoint::kernel::plan::{Arg, Plan};
-use ridgepoint::kernel::{ErrorKind, KernelError, KernelFile, Language, MAX_FILE_BYTES, entries, load, offer_header};
+use ridgepoint::kernel::{
+    ErrorKind, KernelError, KernelFile, Language, MAX_FILE_BYTES, entries, load, load_as, offer_header,
+};
 use ridgepoint::problem::{Cost, Operator, Param, Role, Tensor, TensorType};
 use ridgepoint::shape::{Params, Scalar, Shape};
 
@@ -536,6 +538,12 @@ fn a_missing_header_is_offered_and_the_offer_loads() {
     assert!(error.offer.unwrap().contains("kernel = \"k\""));
 
     let offered = offer_header(Some(&operator()), &entries(source, Language::Cuda));
+    let error = load_as(Path::new("k.cu"), Some(source), Some(&operator())).unwrap_err();
+    assert_eq!(
+        error.offer.as_deref(),
+        Some(offered.as_str()),
+        "a known operator is used at once"
+    );
     let plan = planned(&format!("{offered}{source}"), &[]).unwrap();
     assert_eq!(plan.launches[0].grid, [10, 1, 1]);
     assert_eq!(

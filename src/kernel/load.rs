@@ -9,6 +9,7 @@ use super::comment::{self, Found};
 use super::error::{ErrorKind, KernelError};
 use super::place::Place;
 use super::{Header, KernelFile, Language, entries, header, offer, signature};
+use crate::problem::Operator;
 
 /// Larger files are refused unread: the largest kernel source in public suites is under 0.3 MB, and generated PTX of one
 /// kernel stays under 2 MB.
@@ -28,6 +29,15 @@ const PYTHON_MARKS: [(&str, &str); 5] = [
 /// # Errors
 /// For a file that cannot be read or is not a text, and for a missing or wrong header; see [`ErrorKind`].
 pub fn load(path: &Path, text: Option<&str>) -> Result<KernelFile, KernelError> {
+    load_as(path, text, None)
+}
+
+/// As [`load`], for a kernel that is known to be of an operator: where the header is missing, the offered one is matched to
+/// that operator's tensors and parameters.
+///
+/// # Errors
+/// As `load`.
+pub fn load_as(path: &Path, text: Option<&str>, operator: Option<&Operator>) -> Result<KernelFile, KernelError> {
     let language = language(path)?;
     let text = match text {
         Some(text) if text.len() as u64 > MAX_FILE_BYTES => return Err(too_large(path, text.len() as u64)),
@@ -45,7 +55,7 @@ pub fn load(path: &Path, text: Option<&str>) -> Result<KernelFile, KernelError> 
     if language == Language::Python {
         return Err(python(path, &text));
     }
-    let header = read_header(path, &text, language)?;
+    let header = read_header(path, &text, language, operator)?;
     Ok(KernelFile {
         path: path.to_owned(),
         language,
@@ -132,7 +142,12 @@ fn python(path: &Path, text: &str) -> KernelError {
         .advise("port the kernel to a .cu or .ptx file with a header; `ridgepoint list kernels` shows examples")
 }
 
-fn read_header(path: &Path, text: &str, language: Language) -> Result<Header, KernelError> {
+fn read_header(
+    path: &Path,
+    text: &str,
+    language: Language,
+    operator: Option<&Operator>,
+) -> Result<Header, KernelError> {
     match comment::find(text) {
         Found::Toml(range) => {
             let header = header::parse(path, text, range.start, &text[range.clone()])?;
@@ -142,11 +157,11 @@ fn read_header(path: &Path, text: &str, language: Language) -> Result<Header, Ke
         Found::Broken { offset, message } => {
             Err(KernelError::new(ErrorKind::Header, path, message).at(Place::of(text, offset)))
         }
-        Found::Missing => Err(no_header(path, text, language)),
+        Found::Missing => Err(no_header(path, text, language, operator)),
     }
 }
 
-fn no_header(path: &Path, text: &str, language: Language) -> KernelError {
+fn no_header(path: &Path, text: &str, language: Language, operator: Option<&Operator>) -> KernelError {
     let found = entries(text, language);
     let error = KernelError::new(
         ErrorKind::NoHeader,
@@ -163,6 +178,6 @@ fn no_header(path: &Path, text: &str, language: Language) -> KernelError {
         return error.advise(format!("the file also defines no {what}: is it a kernel?"));
     }
     let mut error = error.advise("put the offered header on top of the file and check its arguments and grid");
-    error.offer = Some(offer::offer_header(None, &found));
+    error.offer = Some(offer::offer_header(operator, &found));
     error
 }

@@ -226,7 +226,11 @@ pub fn load(request: &RunRequest, bench: &Bench<'_>, report: &mut RunReport) -> 
         ),
         None => (request.kernel_path.clone(), request.kernel_text.clone(), None),
     };
-    let file = kernel::load(&path, text.as_deref()).map_err(|error| Box::new(kernel_verdict(&error)))?;
+    // The operator may be wrong or unknown here: that is told once the file itself is understood.
+    let asked = request.operator.as_ref();
+    let asked = asked.and_then(|name| bench.catalogue.operator(name).ok());
+    let file = kernel::load_as(&path, text.as_deref(), asked.map(|operator| &**operator))
+        .map_err(|error| Box::new(kernel_verdict(&error)))?;
     report.kernel.language = Some(file.language);
     report.kernel.sha256 = sha256(&file.text);
     let operator = operator_of(request, bench.catalogue, &file)?;
