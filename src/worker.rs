@@ -4,5 +4,6 @@ pub mod client;
 mod crash;
 pub mod frame;
 mod output;
+mod process;
 pub mod protocol;
 pub mod server;

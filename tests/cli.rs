@@ -8,7 +8,7 @@
 )]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -524,25 +524,27 @@ fn children(parent: u32) -> Vec<i32> {
     found
 }
 
-/// A `run` of the kernel that loops for ever, once its worker is there.
+/// A `run` of the kernel that loops for ever, once the kernel is compiled and its launch begins.
 fn hanging_run(home: &Home) -> (Child, i32) {
     let mut command = home.command(&["run", &fixture("hang.ptx"), "--json", "--kernel-limit", "300"]);
-    let child = command
+    let mut child = command
         .args(SMALL)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_mins(1);
-    loop {
-        if let Some(worker) = children(child.id()).first() {
-            // Until the kernel is running, which nothing outside can see: the worker uses its time.
-            std::thread::sleep(Duration::from_secs(2));
-            return (child, *worker);
-        }
-        assert!(Instant::now() < deadline, "no worker came up");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let compiled = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .any(|line| line.starts_with("compile"));
+    assert!(compiled, "the run ended before its kernel was compiled");
+    // Read to the end, so that the program never waits for its reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    // The launch follows at once; nothing outside can see when the kernel itself begins.
+    std::thread::sleep(Duration::from_millis(500));
+    let worker = children(child.id())[0];
+    (child, worker)
 }
 
 fn signal(process: i32, signal: &str) {

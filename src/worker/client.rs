@@ -3,33 +3,22 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncReadExt, BufReader};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::crash::{Tracker, ended};
 use super::frame::{self, FrameError};
+use super::process::Process;
 use super::protocol::{FromWorker, ToWorker};
 use crate::device::DeviceInfo;
 use crate::measure::{Event, RunReport, RunRequest};
 use crate::verdict::{Class, Verdict};
 
 /// Messages in flight in each direction.
-const CHANNEL: usize = 256;
-/// Bytes of the worker's standard error kept for its last words.
-const STDERR_BYTES: usize = 4096;
-/// How long the exit status of an ended worker is waited for.
-const REAP: Duration = Duration::from_secs(2);
-
-/// How long the rest of its standard error is waited for.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(super) const CHANNEL: usize = 256;
 
 /// How a worker is started and how patient its supervisor is.
 #[derive(Clone, Debug)]
@@ -90,16 +79,6 @@ impl Worker {
     }
 }
 
-/// A running worker process.
-struct Live {
-    child: Child,
-    stdin: ChildStdin,
-    frames: mpsc::Receiver<Result<FromWorker, FrameError>>,
-    stderr: Arc<Mutex<Vec<u8>>>,
-    stderr_ends: JoinHandle<()>,
-    group: Option<Pid>,
-}
-
 /// The job that the worker is on.
 struct Job {
     id: u64,
@@ -114,7 +93,7 @@ struct Job {
 struct Supervisor {
     options: Options,
     notices: mpsc::Sender<FromWorker>,
-    live: Option<Live>,
+    live: Option<Process>,
     job: Option<Job>,
     waiting: VecDeque<ToWorker>,
     device: Option<DeviceInfo>,
@@ -401,70 +380,22 @@ impl Supervisor {
     }
 
     fn spawn(&mut self) -> Result<(), Verdict> {
-        let program = self.options.program.clone();
-        let failed = |what: String| {
-            Verdict::new(
-                Class::Environment,
-                format!("cannot start the worker {}: {what}", program.display()),
-            )
-        };
-        let mut child = Command::new(&program)
-            .args(["worker", "--device", &self.options.device])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Its own group: Ctrl-C reaches the front end alone, and a kill reaches whatever the worker started.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| failed(error.to_string()))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err(failed("it has no pipes".to_owned()));
-        };
-        let (to_frames, frames) = mpsc::channel(CHANNEL);
-        tokio::spawn(read_frames(stdout, to_frames));
-        let tail = Arc::new(Mutex::new(Vec::new()));
-        let stderr_ends = tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
-        self.live = Some(Live {
-            group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
-            child,
-            stdin,
-            frames,
-            stderr: tail,
-            stderr_ends,
-        });
+        self.live = Some(Process::start(&self.options)?);
         Ok(())
     }
 
     async fn kill(&mut self) {
-        if let Some(group) = self.live.as_ref().and_then(|live| live.group) {
-            // It may have ended by itself already.
-            let _ = kill_process_group(group, Signal::KILL);
+        if let Some(live) = self.live.take() {
+            live.kill().await;
         }
-        self.reap().await;
     }
 
-    /// Waits for the ended process and gives its status and last words.
+    /// How an ended process ended, and its last words.
     async fn reap(&mut self) -> (Option<ExitStatus>, String) {
-        let Some(mut live) = self.live.take() else {
-            return (None, String::new());
-        };
-        drop(live.stdin);
-        let status = timeout(REAP, live.child.wait()).await.ok().and_then(Result::ok);
-        if status.is_none()
-            && let Some(group) = live.group
-        {
-            let _ = kill_process_group(group, Signal::KILL);
+        match self.live.take() {
+            Some(live) => live.reap().await,
+            None => (None, String::new()),
         }
-        // The reader of standard error sees its end just after the process's, unless something else still holds it open.
-        let _ = timeout(LAST_WORDS, &mut live.stderr_ends).await;
-        let words = live
-            .stderr
-            .lock()
-            .map(|tail| String::from_utf8_lossy(&tail).trim().to_owned())
-            .unwrap_or_default();
-        (status, words)
     }
 }
 
@@ -485,34 +416,4 @@ fn first_request(order: &ToWorker) -> Option<&RunRequest> {
 
 fn cancelled() -> Verdict {
     Verdict::new(Class::Cancelled, "the run was cancelled")
-}
-
-async fn read_frames(stdout: ChildStdout, to: mpsc::Sender<Result<FromWorker, FrameError>>) {
-    let mut stdout = BufReader::new(stdout);
-    loop {
-        match frame::receive(&mut stdout).await {
-            Ok(Some(message)) => {
-                if to.send(Ok(message)).await.is_err() {
-                    return;
-                }
-            }
-            // A process that dies in the middle of a frame is gone, not talking garbage.
-            Ok(None) | Err(FrameError::Pipe(_)) => return,
-            Err(error) => {
-                let _ = to.send(Err(error)).await;
-                return;
-            }
-        }
-    }
-}
-
-async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Mutex<Vec<u8>>>) {
-    let mut buffer = [0; 1024];
-    while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
-        if let Ok(mut tail) = tail.lock() {
-            tail.extend_from_slice(&buffer[..count]);
-            let excess = tail.len().saturating_sub(STDERR_BYTES);
-            tail.drain(..excess);
-        }
-    }
 }
