@@ -59,7 +59,7 @@ impl Session {
             child,
             bytes,
             screen: vt100::Parser::new(rows, cols, 0),
-            home: home,
+            home,
         }
     }
 
