@@ -22,7 +22,6 @@ mod local;
 mod lower;
 mod memory;
 mod module;
-mod pending;
 mod regs;
 mod shared;
 mod space;

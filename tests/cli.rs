@@ -1,5 +1,12 @@
 //! The command line from outside: right verdicts, exit statuses and advice, whatever it is given.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
+#![expect(
+    clippy::zombie_processes,
+    reason = "every spawned process is waited for by the test that asked for it"
+)]
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -526,7 +533,7 @@ fn hanging_run(home: &Home) -> (Child, i32) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     loop {
         if let Some(worker) = children(child.id()).first() {
             // Until the kernel is running, which nothing outside can see: the worker uses its time.
@@ -629,7 +636,7 @@ fn watch_runs_again_when_an_editor_saves_by_renaming() {
     });
     let wait_for = |word: &str| {
         let mut said = String::new();
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while !said.contains(word) {
             let left = deadline.saturating_duration_since(Instant::now());
             said.push_str(
@@ -676,7 +683,7 @@ fn supervised(home: &Home, script: &str, requests: &[RunRequest]) -> Vec<RunRepo
         }
         let mut reports = Vec::new();
         while reports.len() < requests.len() {
-            let message = tokio::time::timeout(Duration::from_secs(60), worker.next())
+            let message = tokio::time::timeout(Duration::from_mins(1), worker.next())
                 .await
                 .unwrap();
             if let Some(FromWorker::Event {
@@ -748,7 +755,7 @@ fn a_worker_that_cannot_be_started_is_the_environments_fault() {
         let request = Box::new(request());
         worker.send(ToWorker::Run { job: 1, request }).await;
         loop {
-            let message = tokio::time::timeout(Duration::from_secs(60), worker.next())
+            let message = tokio::time::timeout(Duration::from_mins(1), worker.next())
                 .await
                 .unwrap()
                 .unwrap();

@@ -766,7 +766,12 @@ fn clusters_meet_and_reach_into_each_other() {
          .entry k(.param .u64 p0) {{ {REGS} .shared .align 4 .b8 a[4];
          mov.u32 %r1, %cluster_ctarank; add.u32 %r2, %r1, 100; st.shared.u32 [a], %r2;
          barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
-         mov.u32 %r10, %cluster_nctarank; mov.u32 %r3, %clusterid.x; mad.lo.u32 %r10, %r3, 1000, %r10;
+         add.u32 %r5, %r1, 1; and.b32 %r5, %r5, 3; mov.u32 %r6, a;
+         mapa.shared::cluster.u32 %r7, %r6, %r5; ld.shared::cluster.u32 %r10, [%r7];
+         mov.u32 %r3, %clusterid.x; mad.lo.u32 %r10, %r3, 1000, %r10;
+         mov.u64 %rd1, a; cvta.shared.u64 %rd2, %rd1; mapa.u64 %rd3, %rd2, %r5;
+         ld.u32 %r8, [%rd3]; getctarank.u64 %r9, %rd3; sub.u32 %r8, %r8, %r9; add.u32 %r10, %r10, %r8;
+         isspacep.shared::cta %p1, %rd3; selp.u32 %r8, 5000, 0, %p1; add.u32 %r10, %r10, %r8;
          barrier.cluster.arrive; barrier.cluster.wait;
          {STORE} }}"
     );
@@ -782,7 +787,9 @@ fn clusters_meet_and_reach_into_each_other() {
     };
     launch(&bench.module, &mut bench.memory, &config, &options(2)).unwrap();
     let got = bench.words(out, 256);
-    assert!((0..256).all(|i| got[i] == 4 + 1000 * (i as u32 / 128)));
+    // The neighbour's word, 1000 per cluster, and 100 for the neighbour's word without its rank.
+    let neighbour = |i: u32| (i / 32 + 1) % 4 + 100;
+    assert!((0..256).all(|i| got[i as usize] == neighbour(i) + 1000 * (i / 128) + 100));
 }
 
 /// `tests/emulator/mix.cu` as NVRTC 13.0 compiles it for `compute_90`.

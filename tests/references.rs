@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use case::{Answers, Case, encode};
 use ridgepoint::device::emulator::EmulatorDevice;
-use ridgepoint::device::{CompareSpec, compare};
+use ridgepoint::device::{CompareSpec, evidence};
 use ridgepoint::kernel;
 use ridgepoint::problem::{Catalogue, ConcreteTensor, Operator, PUBLISHED, Source};
 use ridgepoint::verdict::{Class, OutputEvidence};
@@ -60,7 +60,7 @@ fn compared(case: &Case<'_>, output: &ConcreteTensor, got: &[u8], want: &[u8]) -
         contract: case.contract(&output.name),
         poison: run::POISON,
     };
-    compare::compare(got, want, &spec).unwrap()
+    evidence::compare(got, want, &spec).unwrap()
 }
 
 fn bytes(output: &ConcreteTensor, answers: &Answers) -> Vec<u8> {
@@ -161,17 +161,21 @@ fn complaints(device: &mut EmulatorDevice, case: &Case<'_>, source: &Source, wan
     judged.collect()
 }
 
-/// On every twin and distribution, references and kernels agree with the oracles.
+/// References agree with the oracles on every twin and distribution, kernels on every twin and a few distributions.
 #[test]
 fn kernels_agree_with_the_oracles() {
     let mut device = EmulatorDevice::new("h200").unwrap();
     let mut wrong = Vec::new();
     for operator in complete() {
-        for twin in &operator.twins {
-            for distribution in operator.distributions() {
+        for (position, twin) in operator.twins.iter().enumerate() {
+            let distributions = operator.distributions();
+            // Another hard distribution for each twin.
+            let hard = distributions[position % distributions.len()];
+            for distribution in &distributions {
                 let case = Case::new(&operator, twin, distribution, 7);
                 let want = oracle::answers(&case);
-                for source in sources(&operator) {
+                let all = *distribution == PUBLISHED || *distribution == hard;
+                for source in sources(&operator).filter(|source| all || source.name.starts_with("reference")) {
                     wrong.extend(complaints(&mut device, &case, source, &want));
                 }
             }

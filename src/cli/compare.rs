@@ -28,7 +28,7 @@ pub(super) fn run(args: &CompareArgs, problems: Option<&Path>) -> Exit {
         Style::of(&io::stdout())
     };
     let ended = session.compare(&a.request, &b.request, &mut |event| {
-        run::tell(&text::event(event, style), args.json)
+        run::tell(&text::event(event, style), args.json);
     });
     let Ended::Compared(report) = ended else {
         print::note("stopped");
@@ -61,7 +61,9 @@ fn summary(report: &CompareReport, style: Style) -> String {
             continue;
         }
         said = Some(&run.reason);
-        all.push_str(&format!("{name}: {}", text::ending(run, style)));
+        all.push_str(name);
+        all.push_str(": ");
+        all.push_str(&text::ending(run, style));
     }
     for shape in &report.shapes {
         all.push_str(&line(shape));

@@ -58,7 +58,11 @@ pub fn named(
             .display()
             .to_string(),
     };
-    check(&request, &path, text.as_deref(), catalogue)?;
+    // A built-in kernel's language is in its file's name, not in the name it goes by.
+    let named_path = builtin
+        .as_ref()
+        .map_or_else(|| path.clone(), |source| PathBuf::from(&source.name));
+    check(&request, &named_path, text.as_deref(), catalogue)?;
     Ok(Named { request, file, text })
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::measure::report::CompareReport;
 use crate::measure::{Event, RunReport, RunRequest};
@@ -14,6 +15,9 @@ pub(super) struct Session {
     runtime: Runtime,
     worker: Worker,
     next_job: u64,
+    /// Held for the session's whole time, so that a Ctrl-C between two waits is not lost.
+    interrupts: Signal,
+    interrupted: bool,
 }
 
 /// How a job ended.
@@ -29,15 +33,22 @@ impl Session {
     /// Where the system gives no runtime: no file descriptors, no threads.
     pub(super) fn start(device: &str) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let worker = {
+        let (worker, interrupts) = {
             let _inside = runtime.enter();
-            Worker::start(Options::new(device))
+            (Worker::start(Options::new(device)), signal(SignalKind::interrupt())?)
         };
         Ok(Self {
             runtime,
             worker,
             next_job: 1,
+            interrupts,
+            interrupted: false,
         })
+    }
+
+    /// Whether Ctrl-C was pressed in this session.
+    pub(super) const fn interrupted(&self) -> bool {
+        self.interrupted
     }
 
     pub(super) fn run(&mut self, request: &RunRequest, on_event: &mut dyn FnMut(&Event)) -> Ended {
@@ -59,7 +70,7 @@ impl Session {
     }
 
     fn execute(&mut self, job: u64, order: ToWorker, on_event: &mut dyn FnMut(&Event)) -> Ended {
-        let worker = &mut self.worker;
+        let (worker, interrupts, interrupted) = (&mut self.worker, &mut self.interrupts, &mut self.interrupted);
         self.runtime.block_on(async {
             worker.send(order).await;
             let mut asked_to_stop = false;
@@ -76,7 +87,8 @@ impl Session {
                         Some(FromWorker::Ready { .. } | FromWorker::Unavailable { .. }) => {}
                         None => return Ended::Abandoned,
                     },
-                    Ok(()) = tokio::signal::ctrl_c() => {
+                    Some(()) = interrupts.recv() => {
+                        *interrupted = true;
                         if asked_to_stop {
                             return Ended::Abandoned;
                         }
@@ -90,11 +102,12 @@ impl Session {
     }
 
     /// Waits for `until` or for Ctrl-C, whichever is first; `false` for Ctrl-C.
-    pub(super) fn wait<F: Future<Output = ()>>(&self, until: F) -> bool {
+    pub(super) fn wait<F: Future<Output = ()>>(&mut self, until: F) -> bool {
+        let interrupts = &mut self.interrupts;
         self.runtime.block_on(async {
             tokio::select! {
                 () = until => true,
-                _ = tokio::signal::ctrl_c() => false,
+                _ = interrupts.recv() => false,
             }
         })
     }

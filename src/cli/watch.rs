@@ -54,6 +54,9 @@ pub(super) fn run(args: &RunArgs, problems: Option<&Path>) -> Exit {
                 }
                 Err(verdict) => status = run::wrong_call(&verdict, args.json),
             }
+            if session.interrupted() {
+                break;
+            }
             print::note(format!("watching {}; Ctrl-C ends", args.kernel));
         }
         let go_on = session.wait(async {
@@ -73,9 +76,8 @@ fn watch(path: &Path, changed: Arc<Notify>) -> notify::Result<notify::Recommende
     let path = path.canonicalize()?;
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let concerns = event.is_ok_and(|event| {
-            !matches!(event.kind, EventKind::Access(_)) && event.paths.iter().any(|changed| *changed == path)
-        });
+        let concerns =
+            event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_)) && event.paths.contains(&path));
         if concerns {
             changed.notify_one();
         }

@@ -150,6 +150,21 @@ pub fn run_all(device: &mut dyn Device, goldens: &[Golden]) -> Vec<GoldenResult>
         .collect()
 }
 
+/// Writes what goldens gave to `folder/NAME.bin`: the bytes of all outputs, one after the other. Goldens that failed are
+/// left out; their names and verdicts are the caller's to report.
+///
+/// # Errors
+/// As the file system's.
+pub fn save(results: &[GoldenResult], folder: &std::path::Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for result in results {
+        if let Ok(outputs) = &result.outputs {
+            std::fs::write(folder.join(format!("{}.bin", result.name)), outputs.concat())?;
+        }
+    }
+    Ok(())
+}
+
 impl Golden {
     /// Reads the header, TOML between `/*---golden` and `---*/`.
     ///

@@ -16,6 +16,7 @@ pub(super) struct Stop {
 }
 
 impl Stop {
+    #[expect(clippy::unnecessary_box_returns, reason = "steps carry their faults in a box")]
     pub(super) fn new(kind: FaultKind, lane: u32) -> Box<Self> {
         Box::new(Self { kind, lane: Some(lane) })
     }

@@ -97,7 +97,7 @@ impl Cta {
         if self.warps.iter().all(Warp::done) {
             return Ok(Round::Done);
         }
-        if busy || self.warps.iter().any(|warp| warp.runnable()) && !polling {
+        if busy || self.warps.iter().any(Warp::runnable) && !polling {
             return Ok(Round::Busy);
         }
         Ok(if polling { Round::Polling } else { Round::Blocked })
@@ -133,7 +133,9 @@ impl Cta {
             ));
         }
         let barrier = &mut self.barriers[arrival.barrier as usize];
-        if !barrier.empty() && barrier.count != arrival.count {
+        // Without a count it means the whole CTA.
+        let expected = |count: Option<u32>| count.unwrap_or(warps as u32 * 32);
+        if !barrier.empty() && expected(barrier.count) != expected(arrival.count) {
             let text = |count: Option<u32>| count.map_or("all".to_owned(), |count| count.to_string());
             return refuse(format!(
                 "barrier {} is waited for by {} threads here, and by {} elsewhere",
@@ -237,17 +239,14 @@ impl Cta {
                     State::Barrier(barrier) => format!("at barrier {barrier}"),
                     _ => "waiting for lanes of their warp".to_owned(),
                 };
-                let slot = match places
-                    .iter_mut()
-                    .find(|(pc, state, _)| *pc == fragment.pc && *state == what)
-                {
-                    Some((_, _, masks)) => masks,
-                    None => {
-                        places.push((fragment.pc, what, vec![0; self.warps.len()]));
-                        &mut places.last_mut().expect("just pushed").2
-                    }
-                };
-                slot[index] |= fragment.mask;
+                let known = places
+                    .iter()
+                    .position(|(pc, state, _)| *pc == fragment.pc && *state == what);
+                let place = known.unwrap_or(places.len());
+                if known.is_none() {
+                    places.push((fragment.pc, what, vec![0; self.warps.len()]));
+                }
+                places[place].2[index] |= fragment.mask;
             }
         }
         let mut parts: Vec<String> = places

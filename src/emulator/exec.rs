@@ -74,11 +74,10 @@ pub(super) struct WarpState {
     pub polls: u32,
     /// The phase in which each lane last arrived at the cluster barrier.
     pub cluster_phase: [u64; super::regs::LANES],
-    /// Asynchronous work that the warp's lanes have in flight.
-    pub pending: super::pending::Pending,
 }
 
 /// The fault of a misaligned access.
+#[expect(clippy::unnecessary_box_returns, reason = "steps carry their faults in a box")]
 pub(super) fn misaligned(access: Access, lane: u32) -> Box<Stop> {
     Stop::new(FaultKind::Misaligned(access), lane)
 }

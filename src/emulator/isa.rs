@@ -30,6 +30,7 @@
 //! [`Action::Collective`]: super::code::Action::Collective
 //! [`Action::Wait`]: super::code::Action::Wait
 
+mod address;
 mod approx;
 mod atom;
 mod barrier;
@@ -46,6 +47,7 @@ mod half;
 mod integer;
 mod logic;
 mod memory;
+mod mma;
 mod mov;
 mod rounded;
 mod set;
@@ -65,6 +67,7 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
     match instruction.opcode.as_str() {
         "mov" => mov::lower(instruction, cx),
         "cvta" => mov::cvta(instruction, cx),
+        "isspacep" | "mapa" | "getctarank" => address::lower(instruction, cx),
         "ld" | "ldu" => memory::load(instruction, cx),
         "st" => memory::store(instruction, cx),
         "prefetch" | "prefetchu" | "discard" | "applypriority" => memory::hint(instruction, cx),
@@ -83,6 +86,7 @@ pub(super) fn lower(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Low
             bits::lower(instruction, cx)
         }
         "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" => warp::lower(instruction, cx),
+        "mma" | "ldmatrix" | "stmatrix" => mma::lower(instruction, cx),
         "set" => set::set(instruction, cx),
         "setp" if set::is_half(instruction) => set::setp_half(instruction, cx),
         "shl" | "shr" | "and" | "or" | "xor" | "not" | "cnot" => logic::lower(instruction, cx),

@@ -46,13 +46,16 @@ pub struct Module {
     inner: Arc<Inner>,
 }
 
+/// A lowered kernel, or why it cannot be.
+type Linked = Result<Arc<Program>, Box<Fault>>;
+
 #[derive(Debug)]
 struct Inner {
     id: u64,
     ast: ast::Module,
     kernels: Vec<Kernel>,
     /// Programs by kernel, as far as they were asked for.
-    programs: Mutex<HashMap<String, Result<Arc<Program>, Box<Fault>>>>,
+    programs: Mutex<HashMap<String, Linked>>,
 }
 
 impl Module {
@@ -115,7 +118,7 @@ impl Module {
     }
 
     /// The lowered code of a kernel; lowered once, then kept.
-    pub(super) fn program(&self, kernel: &str) -> Result<Arc<Program>, Box<Fault>> {
+    pub(super) fn program(&self, kernel: &str) -> Linked {
         let mut programs = self.inner.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = programs.get(kernel) {
             return known.clone();

@@ -3,6 +3,11 @@
 //! The loops over lanes are compiled twice, for any x86-64 and for AVX2 with FMA (without it, a fused multiply-add is a
 //! library call); debug builds, where compile time counts for more, have only the first.
 
+#![expect(
+    clippy::inline_always,
+    reason = "these must land inside the loops over lanes, in both versions of them"
+)]
+
 use std::fmt;
 
 /// Lanes of a warp.

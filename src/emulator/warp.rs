@@ -4,6 +4,9 @@
 //! position) runs first, so that the others wait where paths join, and fragments at one place merge. A fragment that
 //! only polls, or runs very long, lets the others go on: lanes of a warp may wait for each other.
 
+mod calls;
+mod fragments;
+mod report;
 mod run;
 
 use super::code::{Fill, FunctionCode, Special};
@@ -12,7 +15,8 @@ use super::local::Local;
 use super::regs::LANES;
 use super::space;
 
-pub(super) use run::{Arrival, Located, Pause, Surroundings, ranges, run_warp};
+pub(super) use report::ranges;
+pub(super) use run::{Arrival, Located, Pause, Surroundings, run_warp};
 
 /// Where a call came from, and the frame it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::comment::{CLOSE, OPEN};
 use super::entries::{Entry, Parameter, ParameterKind};
 use crate::dtype::DType;
-use crate::problem::{Operator, TensorType};
+use crate::problem::{Operator, Role, TensorType};
 
 /// Threads per block in an offered header; a kernel that needs another number says so in its source.
 const BLOCK: u32 = 256;
@@ -32,7 +32,7 @@ pub fn offer_header(operator: Option<&Operator>, entries: &[Entry]) -> String {
 
 fn launch(text: &mut String, operator: Option<&Operator>, entry: &Entry) {
     let grid = operator
-        .and_then(|operator| operator.tensors.iter().find(|tensor| !tensor.contracts.is_empty()))
+        .and_then(|operator| operator.tensors.iter().find(|tensor| tensor.role != Role::In))
         .map_or_else(|| "1".to_owned(), |output| format!("{}.0", output.name));
     let _ = writeln!(text, "[[launch]]\nkernel = \"{}\"", entry.name);
     if !entry.by_name {

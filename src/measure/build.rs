@@ -1,5 +1,6 @@
 //! From a request to something a device can launch: the kernel file, its operator, its compiled modules.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -138,19 +139,13 @@ fn diagnostic_line(diagnostic: &toolchain::Diagnostic) -> String {
         Severity::Warning => "warning",
         Severity::Info => "note",
     };
-    let mut line = String::new();
-    if let Some(file) = &diagnostic.file {
-        line.push_str(file);
-        line.push(':');
+    let message = &diagnostic.message;
+    match (&diagnostic.file, diagnostic.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: {kind}: {message}"),
+        (Some(file), None) => format!("{file}: {kind}: {message}"),
+        (None, Some(line)) => format!("line {line}: {kind}: {message}"),
+        (None, None) => format!("{kind}: {message}"),
     }
-    if let Some(number) = diagnostic.line {
-        line.push_str(&format!("{number}:"));
-    }
-    if !line.is_empty() {
-        line.push(' ');
-    }
-    line.push_str(&format!("{kind}: {}", diagnostic.message));
-    line
 }
 
 /// The verdict for a compilation that gave no code.
@@ -208,11 +203,12 @@ impl Built {
 
 /// Lower-case hex of a text's SHA-256.
 pub fn sha256(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 /// Loads the kernel of a request and finds its operator; fills in the report's kernel as far as it is known.
@@ -357,7 +353,7 @@ pub fn candidate(loaded: &Loaded, bench: &mut Bench<'_>, sink: &mut Sink<'_>) ->
 
 /// The reference of an operator, compiled and loaded once, with its plan for one shape.
 pub fn reference(operator: &Operator, shape: &Shape, bench: &mut Bench<'_>) -> Outcome<Reference> {
-    prepare_reference(operator, shape, bench).map_err(|verdict| blame(*verdict, operator))
+    prepare_reference(operator, shape, bench).map_err(|verdict| Box::new(blame(*verdict, operator)))
 }
 
 fn prepare_reference(operator: &Operator, shape: &Shape, bench: &mut Bench<'_>) -> Outcome<Reference> {

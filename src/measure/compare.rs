@@ -36,11 +36,11 @@ pub fn run(a: &RunRequest, b: &RunRequest, bench: &mut Bench<'_>, sink: &mut Sin
         }
     });
     let mut shapes = Vec::new();
-    if reports.iter().all(|report| report.status == Class::Passed) {
-        if let Err(verdict) = interleave(a, b, bench, sink, &reports, &mut shapes) {
-            for report in &mut reports {
-                pipeline::conclude(report, Some(verdict.clone()));
-            }
+    if reports.iter().all(|report| report.status == Class::Passed)
+        && let Err(verdict) = interleave(a, b, bench, sink, &reports, &mut shapes)
+    {
+        for report in &mut reports {
+            pipeline::conclude(report, Some(verdict.clone()));
         }
     }
     let wall_ms = began.elapsed().as_secs_f64() * 1e3;

@@ -120,7 +120,7 @@ impl Warm {
         release(device, &run.scratch);
         if let Err(verdict) = result {
             release(device, &run.outputs);
-            return Err(blame(*verdict, operator));
+            return blame(*verdict, operator).fail();
         }
         self.answers.push(Kept {
             key,
@@ -192,9 +192,9 @@ fn release(device: &mut dyn Device, buffers: &BTreeMap<String, BufferId>) {
 }
 
 /// A failure of the reference is no failure of the kernel: it becomes `environment`, except where the device itself gave up.
-pub(super) fn blame(verdict: Verdict, operator: &Operator) -> Box<Verdict> {
+pub(super) fn blame(verdict: Verdict, operator: &Operator) -> Verdict {
     if matches!(verdict.class, Class::OutOfMemory | Class::Cancelled) {
-        return Box::new(verdict);
+        return verdict;
     }
     let mut blamed = Verdict::new(
         Class::Environment,
@@ -208,5 +208,5 @@ pub(super) fn blame(verdict: Verdict, operator: &Operator) -> Box<Verdict> {
         text: "without a right answer to compare with, nothing is said about the kernel".to_owned(),
     });
     blamed.next = verdict.next;
-    Box::new(blamed)
+    blamed
 }

@@ -147,7 +147,7 @@ fn plural(count: usize) -> &'static str {
 /// Writes down what the comparison does not know: which output, of which inputs.
 fn label(evidence: &mut OutputEvidence, tensor: &ConcreteTensor, case: &Case) {
     evidence.output.clone_from(&tensor.name);
-    evidence.dtype = tensor.dtype.name().to_owned();
+    tensor.dtype.name().clone_into(&mut evidence.dtype);
     evidence.dims.clone_from(&tensor.dims);
     evidence.seed = case.seed;
     evidence.distribution.clone_from(&case.distribution);

@@ -113,12 +113,14 @@ pub fn profiles() -> &'static [MachineProfile] {
     &ALL
 }
 
-/// A profile by name.
+/// A profile by name, or by the model alone where only one variant of it is known: `h100` is `h100-sxm`.
 ///
 /// # Errors
 /// With the nearest names, and all there are.
 pub fn profile(name: &str) -> Result<&'static MachineProfile, String> {
-    profiles().iter().find(|profile| profile.name == name).ok_or_else(|| {
+    let exact = profiles().iter().find(|profile| profile.name == name);
+    let variant = |profile: &&MachineProfile| profile.name.split_once('-').is_some_and(|(model, _)| model == name);
+    exact.or_else(|| profiles().iter().find(variant)).ok_or_else(|| {
         let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
         let hint = suggest::hint(name, names.iter().copied());
         format!("no machine profile `{name}`{hint}; there are: {}", names.join(" "))
@@ -306,6 +308,7 @@ mod tests {
 
     #[test]
     fn an_unknown_profile_gets_a_hint() {
+        assert_eq!(profile("h100").unwrap().name, "h100-sxm");
         let error = profile("h2000").unwrap_err();
         assert!(
             error.starts_with("no machine profile `h2000`; did you mean `h200`"),

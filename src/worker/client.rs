@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::crash::{Tracker, ended};
@@ -26,6 +27,9 @@ const CHANNEL: usize = 256;
 const STDERR_BYTES: usize = 4096;
 /// How long the exit status of an ended worker is waited for.
 const REAP: Duration = Duration::from_secs(2);
+
+/// How long the rest of its standard error is waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// How a worker is started and how patient its supervisor is.
 #[derive(Clone, Debug)]
@@ -46,7 +50,7 @@ impl Options {
             device: device.into(),
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ridgepoint")),
             cancel_grace: Duration::from_millis(500),
-            margin: Duration::from_secs(60),
+            margin: Duration::from_mins(1),
         }
     }
 }
@@ -92,6 +96,7 @@ struct Live {
     stdin: ChildStdin,
     frames: mpsc::Receiver<Result<FromWorker, FrameError>>,
     stderr: Arc<Mutex<Vec<u8>>>,
+    stderr_ends: JoinHandle<()>,
     group: Option<Pid>,
 }
 
@@ -420,13 +425,14 @@ impl Supervisor {
         let (to_frames, frames) = mpsc::channel(CHANNEL);
         tokio::spawn(read_frames(stdout, to_frames));
         let tail = Arc::new(Mutex::new(Vec::new()));
-        tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
+        let stderr_ends = tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
         self.live = Some(Live {
             group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
             child,
             stdin,
             frames,
             stderr: tail,
+            stderr_ends,
         });
         Ok(())
     }
@@ -451,8 +457,8 @@ impl Supervisor {
         {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // The reader of standard error sees its end just after the process's.
-        tokio::task::yield_now().await;
+        // The reader of standard error sees its end just after the process's, unless something else still holds it open.
+        let _ = timeout(LAST_WORDS, &mut live.stderr_ends).await;
         let words = live
             .stderr
             .lock()

@@ -192,7 +192,7 @@ fn work(
     let mut problems = Problems::default();
     while let Ok(order) = orders.recv() {
         run_order(
-            order,
+            &order,
             &mut *device,
             compiler,
             &mut warm,
@@ -228,7 +228,7 @@ impl Problems {
 
 #[expect(clippy::too_many_arguments, reason = "what a worker owns, borrowed for one job")]
 fn run_order(
-    order: ToWorker,
+    order: &ToWorker,
     device: &mut dyn Device,
     compiler: &mut dyn Compiler,
     warm: &mut Warm,
@@ -237,7 +237,7 @@ fn run_order(
     messages: &SyncSender<FromWorker>,
     caught: &Caught,
 ) {
-    let (job, request) = match &order {
+    let (job, request) = match order {
         ToWorker::Run { job, request } => (*job, request),
         ToWorker::Compare { job, a, .. } => (*job, a),
         ToWorker::Cancel { .. } | ToWorker::Shutdown => return,
@@ -257,7 +257,7 @@ fn run_order(
         }
         let _ = messages.send(FromWorker::Event { job, event });
     };
-    match &order {
+    match order {
         ToWorker::Run { request, .. } => {
             pipeline::run(request, &mut bench, &mut sink);
         }

@@ -67,7 +67,12 @@ pub(super) struct Clock {
     /// Two buffers of this many bytes, one after the other; 0 until a cold sample is asked for.
     flush: u64,
     flush_bytes: u64,
+    /// What the clock shows for nothing at all, microseconds; measured when first needed.
+    cost: Option<f64>,
 }
+
+/// Empty intervals measured for the clock's own cost.
+const COST_SAMPLES: usize = 101;
 
 impl Clock {
     pub(super) fn new(l2_bytes: u64) -> driver::Result<Self> {
@@ -78,6 +83,7 @@ impl Clock {
             ticket: 0,
             flush: 0,
             flush_bytes: (l2_bytes * FLUSH_FACTOR).next_multiple_of(256),
+            cost: None,
         })
     }
 
@@ -96,8 +102,38 @@ impl Clock {
         Ok(())
     }
 
-    /// One sample, microseconds. `before` queues work outside the clock, `work` what is measured.
+    /// What two events show with nothing between them, microseconds: the median of many. Every sample is less this, as it
+    /// is the clock's time and not the kernel's.
+    pub(super) fn cost(&mut self, judge: &Judge, stream: Stream, limit: Duration) -> Result<f64, Trouble> {
+        if let Some(cost) = self.cost {
+            return Ok(cost);
+        }
+        let mut nothing = || Ok(());
+        let mut shown = Vec::with_capacity(COST_SAMPLES);
+        for _ in 0..COST_SAMPLES {
+            shown.push(self.elapsed(Flush::Warm, judge, stream, limit, &mut nothing, &mut || Ok(()))?);
+        }
+        shown.sort_by(f64::total_cmp);
+        Ok(*self.cost.insert(shown[COST_SAMPLES / 2]))
+    }
+
+    /// One sample, microseconds, less the clock's own cost. `before` queues work outside the clock, `work` what is measured.
     pub(super) fn sample(
+        &mut self,
+        how: Flush,
+        judge: &Judge,
+        stream: Stream,
+        limit: Duration,
+        before: &mut dyn FnMut() -> driver::Result<()>,
+        work: &mut dyn FnMut() -> driver::Result<()>,
+    ) -> Result<f64, Trouble> {
+        let cost = self.cost(judge, stream, limit)?;
+        let elapsed = self.elapsed(how, judge, stream, limit, before, work)?;
+        Ok((elapsed - cost).max(0.0))
+    }
+
+    /// What the events show, microseconds.
+    fn elapsed(
         &mut self,
         how: Flush,
         judge: &Judge,

@@ -83,6 +83,12 @@ impl CudaDevice {
         }
     }
 
+    /// What the clock shows for nothing at all, microseconds; already taken off every sample.
+    pub(super) fn clock_cost(&mut self) -> Outcome<f64> {
+        let cost = self.clock.cost(&self.judge, self.stream, self.limit);
+        self.resolve(cost, "timing nothing")
+    }
+
     /// The shortest time of an empty kernel, microseconds.
     pub(super) fn floor(&mut self) -> Outcome<f64> {
         let mut shortest = f64::INFINITY;

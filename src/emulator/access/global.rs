@@ -34,8 +34,8 @@ fn pattern(at: &Addresses, stride: u64) -> Pattern {
         _ => return Pattern::Other,
     };
     let mut differ = 0;
-    for lane in 0..LANES {
-        differ |= at[lane] ^ first.wrapping_add(lane as u64 * step);
+    for (lane, address) in at.iter().enumerate() {
+        differ |= address ^ first.wrapping_add(lane as u64 * step);
     }
     match (differ, step) {
         (0, 0) => Pattern::Uniform,
@@ -108,11 +108,11 @@ fn sectors(at: &Addresses, mask: u32, bytes: u32) -> u64 {
 #[inline]
 fn common<'m>(memory: &'m Memory, at: &Addresses, mask: u32, bytes: u32) -> Option<(&'m Buffer, u64)> {
     let (mut low, mut high, mut or) = (u64::MAX, 0, 0);
-    for lane in 0..LANES {
+    for (lane, &address) in at.iter().enumerate() {
         if mask >> lane & 1 == 1 {
-            low = low.min(at[lane]);
-            high = high.max(at[lane]);
-            or |= at[lane];
+            low = low.min(address);
+            high = high.max(address);
+            or |= address;
         }
     }
     if !or.is_multiple_of(u64::from(bytes)) {
@@ -138,6 +138,7 @@ fn place<'m>(
         .ok_or_else(|| Stop::new(memory.out_of_bounds(what, address, bytes), lane as u32))
 }
 
+#[expect(clippy::unnecessary_box_returns, reason = "steps carry their faults in a box")]
 fn unwritten(memory: &Memory, address: u64, bytes: u32, lane: usize) -> Box<Stop> {
     Stop::new(
         FaultKind::Uninitialized(memory.access("read", address, bytes)),
@@ -204,12 +205,10 @@ pub(super) fn load<const N: usize>(
                 ctx.counts.global_sectors += 1;
                 return Ok(());
             }
-            Pattern::Consecutive if !width.strong => {
-                if consecutive_load(memory, at[0], bytes, out) {
-                    let last = at[LANES - 1] + u64::from(bytes) - 1;
-                    ctx.counts.global_sectors += last / SECTOR - at[0] / SECTOR + 1;
-                    return Ok(());
-                }
+            Pattern::Consecutive if !width.strong && consecutive_load(memory, at[0], bytes, out) => {
+                let last = at[LANES - 1] + u64::from(bytes) - 1;
+                ctx.counts.global_sectors += last / SECTOR - at[0] / SECTOR + 1;
+                return Ok(());
             }
             _ => {}
         }

@@ -84,10 +84,17 @@ pub const fn funnel(low: u32, high: u32, amount: u32, left: bool) -> u32 {
     }
 }
 
-/// `bfe`: `length` bits from `start`, of a value with `bits` bits. Positions and lengths are 0..=255.
+/// A position or length of `bfe` and `bfi`, which PTX restricts to 0..=255. Larger ones are not defined; an H200 takes the
+/// low byte for 32-bit values, and the whole number, which is then beyond the value, for 64-bit ones.
+#[inline]
+pub const fn field(x: u32, bits: u32) -> u32 {
+    if bits == 64 { min(x, 0xff) } else { x & 0xff }
+}
+
+/// `bfe`: `length` bits from `start`, of a value with `bits` bits.
 #[inline]
 pub const fn extract(a: u64, start: u32, length: u32, bits: u32, signed: bool) -> u64 {
-    let (start, length) = (start & 0xff, length & 0xff);
+    let (start, length) = (field(start, bits), field(length, bits));
     let sign_at = if length == 0 {
         0
     } else {
@@ -108,7 +115,7 @@ const fn min(a: u32, b: u32) -> u32 {
 /// `bfi`: the low `length` bits of `a` put into `b` at `start`.
 #[inline]
 pub const fn insert(a: u64, b: u64, start: u32, length: u32, bits: u32) -> u64 {
-    let (start, length) = (start & 0xff, length & 0xff);
+    let (start, length) = (field(start, bits), field(length, bits));
     if start >= bits || length == 0 {
         return b;
     }

@@ -105,10 +105,17 @@ pub fn to_fp8(format: MiniFloat, value: f64, relu: bool) -> u32 {
 }
 
 /// `cvt.rna.tf32.f32` and its kin: a single with 10 bits of mantissa left, the other 13 zero.
+///
+/// Of NaN, an H200 (December 2026) keeps the upper bits with `rna`, and makes its own NaN with the other modes.
 #[inline]
 pub fn to_tf32(value: u32, rounding: Rounding) -> u32 {
+    const KEPT: u32 = !0x1fff;
     if f32::from_bits(value).is_nan() {
-        return super::single::NAN;
+        return if rounding == Rounding::NearestAway {
+            value & KEPT
+        } else {
+            super::single::NAN & KEPT
+        };
     }
     (Format::TF32.from_f64(f64::from(f32::from_bits(value)), rounding) as u32) << 13
 }

@@ -33,8 +33,8 @@ fn form(instruction: &Instruction) -> Result<Form, Refusal> {
         } else {
             match name {
                 // Every atomic here is sequentially consistent, which is at least as strong as any of these.
-                "relaxed" | "acquire" | "release" | "acq_rel" | "cta" | "cluster" | "gpu" | "sys" => {}
-                "L2::cache_hint" => {}
+                "relaxed" | "acquire" | "release" | "acq_rel" | "cta" | "cluster" | "gpu" | "sys"
+                | "L2::cache_hint" => {}
                 "noftz" => noftz = true,
                 "v2" => vector = 2,
                 "v4" => vector = 4,

@@ -168,7 +168,9 @@ fn bfi(instruction: &Instruction, l: &mut Lowering<'_, '_>) -> Result<Lowered> {
     // The field as one register: start in the low byte, length in the next.
     let field = l.temp32();
     let pack = move |regs: &mut crate::emulator::regs::Regs<'_>, mask| {
-        map2(regs, mask, field, start, length, |s, n| s & 0xff | (n & 0xff) << 8);
+        map2(regs, mask, field, start, length, move |s, n| {
+            bits::field(s, width) | bits::field(n, width) << 8
+        });
     };
     if width == 64 {
         let (d, a, b) = (l.dst64(d)?, l.src64(a)?, l.src64(b)?);

@@ -1,5 +1,10 @@
 //! `setp` and `selp`.
 
+#![expect(
+    clippy::inline_always,
+    reason = "these must land inside the loops over lanes, in both versions of them"
+)]
+
 use super::logic::mask_of;
 use super::{Lower, operands};
 use crate::emulator::arith::single::flush;
@@ -163,7 +168,7 @@ fn integers<A: Reg, V: PartialOrd>(
 
 /// Compares numbers; `unordered` is the answer when one of them is NaN.
 #[inline(always)]
-pub(super) fn floats<V: PartialOrd>(compare: Compare, unordered: bool, nan: bool, a: V, b: V) -> bool {
+pub(super) fn floats<V: PartialOrd>(compare: Compare, unordered: bool, nan: bool, a: &V, b: &V) -> bool {
     if nan {
         return unordered;
     }
@@ -183,14 +188,14 @@ fn floats32(a: R32, b: R32, compare: Compare, unordered: bool, ftz: bool, finish
     run(a, b, finish, move |a, b| {
         let view = |bits| f32::from_bits(if ftz { flush(bits) } else { bits });
         let (a, b) = (view(a), view(b));
-        floats(compare, unordered, a.is_nan() || b.is_nan(), a, b)
+        floats(compare, unordered, a.is_nan() || b.is_nan(), &a, &b)
     })
 }
 
 fn floats64(a: R64, b: R64, compare: Compare, unordered: bool, finish: Finish) -> Lowered {
     run(a, b, finish, move |a, b| {
         let (a, b) = (f64::from_bits(a), f64::from_bits(b));
-        floats(compare, unordered, a.is_nan() || b.is_nan(), a, b)
+        floats(compare, unordered, a.is_nan() || b.is_nan(), &a, &b)
     })
 }
 

@@ -4,7 +4,7 @@ use super::support::{Modifiers, Num, Result, binary, invalid, operands, unary, u
 use crate::dtype::MiniFloat;
 use crate::emulator::arith::convert::{Integer, from_integer, to_fp8, to_integral, to_tf32};
 use crate::emulator::arith::half::Finish;
-use crate::emulator::arith::{Format, Rounding, single};
+use crate::emulator::arith::{Format, Rounding};
 use crate::emulator::code::Class;
 use crate::emulator::lower::{Lowered, Lowering, Refusal};
 use crate::emulator::regs::AnyReg;
@@ -376,11 +376,7 @@ fn tf32(instruction: &Instruction, l: &mut Lowering<'_, '_>, options: Options) -
         if options.relu && code >> 31 == 1 && code & 0x7fff_ffff <= 0x7f80_0000 {
             code = 0;
         }
-        u64::from(if f32::from_bits(code).is_nan() {
-            single::NAN
-        } else {
-            code
-        })
+        u64::from(code)
     })
 }
 

@@ -1,5 +1,10 @@
 //! `f32` and `f64` arithmetic: `add`, `sub`, `mul`, `fma`, `mad`, `neg`, `abs`, `min`, `max` rounded to nearest even.
 
+#![expect(
+    clippy::inline_always,
+    reason = "these must land inside the loops over lanes, in both versions of them"
+)]
+
 use super::{Lower, last_type, operands};
 use crate::emulator::arith::single::{canonical, flush, saturate};
 use crate::emulator::code::Class;

@@ -1,5 +1,10 @@
 //! Integer arithmetic: `add`, `sub`, `mul`, `mad`, `div`, `rem`, `min`, `max`, `neg`, `abs`.
 
+#![expect(
+    clippy::inline_always,
+    reason = "these must land inside the loops over lanes, in both versions of them"
+)]
+
 use super::{Lower, last_type, operands};
 use crate::emulator::code::Class;
 use crate::emulator::layout::is_signed;

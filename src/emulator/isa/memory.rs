@@ -46,8 +46,9 @@ fn form(instruction: &Instruction) -> Result<Form, Refusal> {
         } else {
             match name {
                 "volatile" | "relaxed" | "acquire" | "release" | "mmio" => form.strong = true,
-                "cta" | "cluster" | "gpu" | "sys" | "weak" | "nc" | "unified" => {}
-                "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" => {}
+                // Scopes, and cache operators.
+                "cta" | "cluster" | "gpu" | "sys" | "weak" | "nc" | "unified" | "ca" | "cg" | "cs" | "lu" | "cv"
+                | "wb" | "wt" => {}
                 "v2" => form.vector = 2,
                 "v4" => form.vector = 4,
                 "v8" => form.vector = 8,
@@ -116,10 +117,9 @@ fn elements(
 
 pub(super) fn load(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower {
     let form = form(instruction)?;
-    let (dst, address) = match instruction.operands.as_slice() {
-        // A third operand is a cache policy.
-        [dst, address] | [dst, address, _] => (dst, address),
-        _ => return Err(Refusal::Invalid("wrong number of operands".to_owned())),
+    // A third operand is a cache policy.
+    let ([dst, address] | [dst, address, _]) = instruction.operands.as_slice() else {
+        return Err(Refusal::Invalid("wrong number of operands".to_owned()));
     };
     let (address, space) = cx.address(address, form.space)?;
     let elements = elements(cx, &form, dst, |cx, part| cx.register(part))?;
@@ -225,9 +225,8 @@ fn spread<const N: usize>(ctx: &mut Ctx<'_>, mask: u32, words: &Words<N>, elemen
 
 pub(super) fn store(instruction: &Instruction, cx: &mut Lowering<'_, '_>) -> Lower {
     let form = form(instruction)?;
-    let (address, source) = match instruction.operands.as_slice() {
-        [address, source] | [address, source, _] => (address, source),
-        _ => return Err(Refusal::Invalid("wrong number of operands".to_owned())),
+    let ([address, source] | [address, source, _]) = instruction.operands.as_slice() else {
+        return Err(Refusal::Invalid("wrong number of operands".to_owned()));
     };
     let (address, space) = cx.address(address, form.space)?;
     let wide = size_of(form.ty) == 8;

@@ -34,10 +34,10 @@ impl Test {
             Num::Float(format) | Num::Pair(format) => {
                 let value = |code: u64| format.to_f64(if self.ftz { format.flush(code) } else { code });
                 let (a, b) = (value(a), value(b));
-                floats(self.compare, self.unordered, a.is_nan() || b.is_nan(), a, b)
+                floats(self.compare, self.unordered, a.is_nan() || b.is_nan(), &a, &b)
             }
-            Num::Int(int) => floats(self.compare, false, false, int.value(a), int.value(b)),
-            _ => floats(self.compare, false, false, a, b),
+            Num::Int(int) => floats(self.compare, false, false, &int.value(a), &int.value(b)),
+            _ => floats(self.compare, false, false, &a, &b),
         }
     }
 

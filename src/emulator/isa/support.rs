@@ -91,6 +91,11 @@ impl<'i> Modifiers<'i> {
         self.find(|modifier| (modifier == word).then_some(())).is_some()
     }
 
+    /// Takes whatever comes next.
+    pub(super) fn any(&mut self) -> Option<&'i str> {
+        (!self.rest.is_empty()).then(|| self.rest.remove(0))
+    }
+
     /// Takes the first modifier that `parse` knows.
     pub(super) fn find<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (at, value) = self

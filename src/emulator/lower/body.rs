@@ -172,17 +172,14 @@ impl<'l, 'm> Lowering<'l, 'm> {
         if variable.vector > 1 {
             return Err(self.refuse(variable.pos, "vector registers"));
         }
-        match variable.count {
-            Some(count) => {
-                for i in 0..count {
-                    let binding = self.new_register(variable.ty);
-                    self.scopes.bind(format!("{}{i}", variable.name), binding);
-                }
-            }
-            None => {
+        if let Some(count) = variable.count {
+            for i in 0..count {
                 let binding = self.new_register(variable.ty);
-                self.scopes.bind(variable.name.clone(), binding);
+                self.scopes.bind(format!("{}{i}", variable.name), binding);
             }
+        } else {
+            let binding = self.new_register(variable.ty);
+            self.scopes.bind(variable.name.clone(), binding);
         }
         Ok(())
     }
@@ -298,13 +295,13 @@ impl<'l, 'm> Lowering<'l, 'm> {
     fn instruction(&mut self, instruction: &Instruction) -> Result<(), Box<Fault>> {
         let guard = match &instruction.guard {
             None => None,
-            Some(guard) => match self.scopes.find(&guard.register) {
-                Some(&Binding::Register(AnyReg::Pred(pred), _)) => Some((pred, guard.negated)),
-                _ => {
+            Some(guard) => {
+                let Some(&Binding::Register(AnyReg::Pred(pred), _)) = self.scopes.find(&guard.register) else {
                     let message = format!("guard `{}` is not a predicate register", guard.register);
                     return Err(self.fault(instruction.pos, FaultKind::Syntax { message }));
-                }
-            },
+                };
+                Some((pred, guard.negated))
+            }
         };
         let lowered = isa::lower(instruction, self).map_err(|refusal| {
             let written = written(instruction);

@@ -167,7 +167,6 @@ impl Lowering<'_, '_> {
     pub(crate) fn src32(&mut self, operand: &Operand) -> Result<R32, Refusal> {
         match operand {
             Operand::Int(value) => Ok(self.const32(*value as u32)),
-            Operand::Float { value, bits: None } => Ok(self.const32((*value as f32).to_bits())),
             Operand::Float {
                 bits: Some((bits, width)),
                 ..
@@ -348,7 +347,7 @@ impl Lowering<'_, '_> {
 }
 
 fn invalid_name<T>(name: &str) -> Result<T, Refusal> {
-    if name.starts_with('%') && !name[1..].starts_with(|c: char| c == 'r' || c == 'f' || c == 'p') {
+    if name.starts_with('%') && !name[1..].starts_with(['r', 'f', 'p']) {
         return Err(Refusal::Unsupported(format!("special register {name}")));
     }
     invalid(format!("`{name}` is not declared"))
@@ -409,7 +408,6 @@ fn special32(name: &str) -> Option<Special> {
         "%total_smem_size" => Special::TotalShared,
         "%cluster_ctarank" => Special::ClusterCtarank,
         "%cluster_nctarank" => Special::ClusterNctarank,
-        "WARP_SZ" => return None,
         _ => return None,
     })
 }

@@ -40,8 +40,17 @@ fn prmt(mode: &str, a: u64, b: u64, selector: u64) -> u64 {
     })
 }
 
+/// Beyond 255 PTX defines nothing: what an H200 does.
+fn field(x: u64, width: i64) -> i64 {
+    if width == 64 {
+        x.min(255) as i64
+    } else {
+        (x & 0xff) as i64
+    }
+}
+
 fn extract(x: u64, width: i64, signed: bool, position: u64, length: u64) -> u64 {
-    let (position, length) = ((position & 0xff) as i64, (length & 0xff) as i64);
+    let (position, length) = (field(position, width), field(length, width));
     let sign = if signed && length > 0 {
         bit(x, (position + length - 1).min(width - 1))
     } else {
@@ -57,7 +66,7 @@ fn extract(x: u64, width: i64, signed: bool, position: u64, length: u64) -> u64 
 }
 
 fn insert(x: u64, into: u64, width: i64, position: u64, length: u64) -> u64 {
-    let (position, length) = ((position & 0xff) as i64, (length & 0xff) as i64);
+    let (position, length) = (field(position, width), field(length, width));
     build(width, |i| {
         if (position..position + length).contains(&i) {
             bit(x, i - position)

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use half::{bf16, f16};
 
-use super::Oracle;
+use super::{Oracle, half_float};
 
 /// A value as a double, from its bits; exact for every float type here.
 fn value(ty: &str, bits: u64) -> f64 {
@@ -18,8 +18,8 @@ fn value(ty: &str, bits: u64) -> f64 {
 
 fn nearest(ty: &str, x: f64) -> u64 {
     match ty {
-        "f16" => u64::from(f16::from_f64(x).to_bits()),
-        "bf16" => u64::from(bf16::from_f64(x).to_bits()),
+        "f16" => half_float::nearest(x, u64::from(f16::from_f64(x).to_bits()), |x| value("f16", x)),
+        "bf16" => half_float::nearest(x, u64::from(bf16::from_f64(x).to_bits()), |x| value("bf16", x)),
         "f32" => u64::from((x as f32).to_bits()),
         _ => x.to_bits(),
     }
@@ -241,8 +241,12 @@ fn from_f32(output: &str) -> Option<Oracle> {
 /// The low 13 bits go: away from zero at half, to even at half, or always down.
 fn tf32(x: f32, mode: &str) -> u64 {
     let bits = u64::from(x.to_bits());
-    if x.is_nan() || x.is_infinite() {
-        return if x.is_nan() { 0x7fff_ffff } else { bits };
+    match mode {
+        // What an H200 makes of NaN.
+        "rna" if x.is_nan() => return bits & !0x1fff,
+        _ if x.is_nan() => return 0x7fff_e000,
+        _ if x.is_infinite() => return bits,
+        _ => {}
     }
     let rounded = match mode {
         "rna" => bits + 0x1000,
@@ -338,14 +342,14 @@ fn integers(output: &str) -> Oracle {
     let output = output.to_owned();
     Box::new(move |x| {
         let parts: Vec<&str> = output.split('_').collect();
-        let pack = |ty: &str, bits: u32| {
+        let pack = |ty: &str, bits: u32, upper: u64, lower: u64| {
             let (low, high) = limits(ty);
-            let one = view(x[0], "s32").clamp(low, high) as u64 & ((1 << bits) - 1);
-            one << bits | one
+            let one = |x: u64| view(x, "s32").clamp(low, high) as u64 & ((1 << bits) - 1);
+            one(upper) << bits | one(lower)
         };
         match output.as_str() {
-            "pack_s16" => return pack("s16", 16),
-            "pack_u8" => return (x[2] << 16 | pack("u8", 8)) & 0xffff_ffff,
+            "pack_s16" => return pack("s16", 16, x[0], x[0]),
+            "pack_u8" => return (x[2] << 16 | pack("u8", 8, x[0], x[2])) & 0xffff_ffff,
             _ => {}
         }
         let (to, from) = (parts[0], parts[1]);

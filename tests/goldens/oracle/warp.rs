@@ -7,6 +7,7 @@ pub(super) fn outputs(golden: &str, inputs: &[Vec<u64>]) -> Option<Named> {
     match golden {
         "warp" => Some(warps(&inputs[0], &inputs[1])),
         "atomics" => Some(atomics(&inputs[0])),
+        "matrices" => Some(matrices(inputs)),
         _ => None,
     }
 }
@@ -155,4 +156,66 @@ fn atomics(a: &[u64]) -> Named {
         ("swapped_half", swapped(0xffff)),
         ("old", a.to_vec()),
     ]
+}
+
+/// The 16-bit elements of one warp's registers, `per` to a lane.
+fn matrices(inputs: &[Vec<u64>]) -> Named {
+    let warps = inputs[0].len() / 256;
+    let mut all: Named = Vec::new();
+    let bf16 = |x: u64| half::bf16::from_bits(x as u16).to_f64();
+    let f16 = |x: u64| half::f16::from_bits(x as u16).to_f64();
+    for (name, value) in [("bf16", &bf16 as &dyn Fn(u64) -> f64), ("f16", &f16)] {
+        let each = |warp: usize| {
+            product(
+                &inputs[0][warp * 256..],
+                &inputs[1][warp * 128..],
+                &inputs[2][warp * 128..],
+                value,
+            )
+        };
+        all.push((name, (0..warps).flat_map(each).collect()));
+    }
+    for (name, transposed) in [("ldmatrix", false), ("ldmatrix_trans", true)] {
+        let each = |warp: usize| rows(&inputs[0][warp * 256..], transposed);
+        all.push((name, (0..warps).flat_map(each).collect()));
+    }
+    all
+}
+
+/// `m16n8k16`: which element of which matrix each register element is, as the PTX manual's figures number them.
+fn product(a: &[u64], b: &[u64], c: &[u64], value: &dyn Fn(u64) -> f64) -> Vec<u64> {
+    let (mut left, mut right) = ([[0.0; 16]; 16], [[0.0; 8]; 16]);
+    for lane in 0..32 {
+        let (group, within) = (lane >> 2, lane & 3);
+        for i in 0..8 {
+            let row = if i < 2 || (4..6).contains(&i) { group } else { group + 8 };
+            let column = within * 2 + (i & 1) + if i < 4 { 0 } else { 8 };
+            left[row][column] = value(a[lane * 8 + i]);
+        }
+        for i in 0..4 {
+            let row = within * 2 + (i & 1) + if i < 2 { 0 } else { 8 };
+            right[row][group] = value(b[lane * 4 + i]);
+        }
+    }
+    (0..128)
+        .map(|at| {
+            let (lane, i) = (at / 4, at % 4);
+            let row = (lane >> 2) + if i < 2 { 0 } else { 8 };
+            let column = (lane & 3) * 2 + (i & 1);
+            let sum: f64 = (0..16).map(|k| left[row][k] * right[k][column]).sum();
+            u64::from(((sum + f64::from(f32::from_bits(c[at] as u32))) as f32).to_bits())
+        })
+        .collect()
+}
+
+/// Lane 8j + r holds row r of matrix j; register j of a lane gets two elements of one row, or of one column.
+fn rows(a: &[u64], transposed: bool) -> Vec<u64> {
+    (0..256)
+        .map(|at| {
+            let (lane, matrix, i) = (at / 8, at % 8 / 2, at % 2);
+            let (outer, inner) = (lane / 4, lane % 4 * 2 + i);
+            let (row, column) = if transposed { (inner, outer) } else { (outer, inner) };
+            a[(8 * matrix + row) * 8 + column]
+        })
+        .collect()
 }
