@@ -70,6 +70,7 @@ impl Editor {
         self.line_break = line_break(text);
         self.revision += 1;
         self.saved = self.revision;
+        self.highlight.forget_changed(self.area.lines());
         self.go_to(row, column);
     }
 
@@ -116,8 +117,18 @@ impl Editor {
 
     /// Takes a key as text or movement.
     pub fn key(&mut self, key: KeyEvent) {
-        let changed = self.area.input(key);
-        self.revision += u64::from(changed);
+        self.change(|area| area.input(key));
+    }
+
+    /// Makes a change, and notes the first line that can be another one now: none above both places of the cursor and the
+    /// beginning of the selection is touched by it.
+    fn change(&mut self, change: impl FnOnce(&mut TextArea<'static>) -> bool) {
+        let selected = self.area.selection_range().map_or(usize::MAX, |(start, _)| start.0);
+        let before = self.cursor().0.min(selected);
+        if change(&mut self.area) {
+            self.revision += 1;
+            self.highlight.forget_from(before.min(self.cursor().0));
+        }
     }
 
     /// Moves without changing the text.
@@ -140,20 +151,28 @@ impl Editor {
     }
 
     pub fn insert(&mut self, text: &str) {
-        let changed = self.area.insert_str(text.replace("\r\n", "\n").replace('\r', "\n"));
-        self.revision += u64::from(changed);
+        self.change(|area| area.insert_str(text.replace("\r\n", "\n").replace('\r', "\n")));
     }
 
     pub fn undo(&mut self) {
-        self.revision += u64::from(self.area.undo());
+        let changed = self.area.undo();
+        self.changed_anywhere(changed);
     }
 
     pub fn redo(&mut self) {
-        self.revision += u64::from(self.area.redo());
+        let changed = self.area.redo();
+        self.changed_anywhere(changed);
+    }
+
+    fn changed_anywhere(&mut self, changed: bool) {
+        if changed {
+            self.revision += 1;
+            self.highlight.forget_changed(self.area.lines());
+        }
     }
 
     pub fn delete_to_line_end(&mut self) {
-        self.revision += u64::from(self.area.delete_line_by_end());
+        self.change(|area| area.delete_line_by_end());
     }
 
     /// Goes to the next place that holds `search`, after the cursor and round. Case counts only where the text has capitals.
@@ -199,8 +218,7 @@ impl Editor {
     pub fn highlight(&mut self, syntaxes: &Syntaxes, rows: usize) -> bool {
         let Some(language) = self.language else { return false };
         let bottom = (self.top + rows).min(self.area.lines().len());
-        self.highlight
-            .advance(syntaxes, language, self.revision, self.area.lines(), bottom)
+        self.highlight.advance(syntaxes, language, self.area.lines(), bottom)
     }
 
     /// The colours of a line, where they are known.

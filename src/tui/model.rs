@@ -11,7 +11,7 @@ pub use bench::{Bench, KernelText, Origin, Pane};
 pub use catalogue::{CatalogueData, Seen, SeenByOperator, place};
 pub use history::{HistoryState, Iteration, VersionPoint};
 pub use operators::{OperatorsState, Sorting};
-pub use overlay::{Choice, Overlay, Picker, PickerKind, Prompt, PromptKind};
+pub use overlay::{AfterSaving, Choice, Overlay, Picker, PickerKind, Prompt, PromptKind};
 pub use run::{RunState, StageLine};
 
 use std::sync::Arc;
@@ -94,6 +94,8 @@ pub struct Model {
     pub screen: Screen,
     pub overlay: Option<Overlay>,
     pub message: Option<Message>,
+    /// What goes on once the text is saved.
+    pub after_saving: Option<AfterSaving>,
     pub theme: String,
     pub themes: Vec<String>,
     pub device: DeviceState,

@@ -65,6 +65,7 @@ fn react(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::FileChanged { path, text } => bench::changed_outside(model, &path, text),
         Event::EditorClosed { path, text } => bench::editor_closed(model, &path, &text),
         Event::FileFailed(message) => {
+            model.after_saving = None;
             model.say(MessageKind::Problem, message);
             Vec::new()
         }

@@ -153,10 +153,33 @@ fn quitting_with_changes_asks_first() {
     assert_eq!(key(&mut play, 'q'), []);
     assert!(matches!(play.0.overlay, Some(Overlay::OfferSave(_))));
     let effects = key(&mut play, 's');
-    assert!(
-        matches!(effects.as_slice(), [Effect::Save { .. }, Effect::Quit]),
-        "{effects:?}"
+    let [Effect::Save { path, text }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let effects = update(
+        &mut play.0,
+        Event::Saved {
+            path: path.clone(),
+            text: text.clone(),
+        },
     );
+    assert_eq!(effects, [Effect::Quit], "only once the text is on disk");
+}
+
+#[test]
+fn a_save_that_fails_does_not_quit() {
+    let mut play = bench();
+    play.keys("ix\u{1b}qs");
+    play.event(Event::FileFailed("not saved: the disk is full".to_owned()));
+    let text = play.0.bench.editor.text();
+    let effects = update(
+        &mut play.0,
+        Event::Saved {
+            path: FILE.into(),
+            text,
+        },
+    );
+    assert_eq!(effects, []);
 }
 
 #[test]

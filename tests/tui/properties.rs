@@ -133,3 +133,29 @@ proptest! {
         picture::screen(&play.0, &theme);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn colours_after_edits_are_those_of_the_text(events in proptest::collection::vec(keys(), 1..80)) {
+        let mut play = Play::new((120, 36));
+        play.device(fixture::emulator()).open(fixture::STARTER).keys("gg\u{1b}i");
+        for event in events {
+            if let Event::Key(key) = event {
+                play.0.bench.editor.key(key);
+                update(&mut play.0, Event::Idle);
+            }
+        }
+        play.event(Event::Idle);
+        let edited = play.0.bench.editor.clone();
+        let mut fresh = Play::new((120, 36));
+        fresh.device(fixture::emulator()).open(&edited.text());
+        fresh.0.bench.editor.go_to(edited.cursor().0, 0);
+        fresh.event(Event::Idle);
+        for line in 0..edited.lines().len() {
+            if let (Some(kept), Some(anew)) = (edited.colours().line(line), fresh.0.bench.editor.colours().line(line)) {
+                prop_assert_eq!(kept, anew, "line {}", line + 1);
+            }
+        }
+    }
+}

@@ -100,29 +100,11 @@ struct Known {
 #[derive(Clone, Debug, Default)]
 pub struct Highlight {
     known: Vec<Known>,
-    revision: u64,
 }
 
 impl Highlight {
     /// Colours the lines before `bottom`, as many as one slice allows; says whether there is more to do.
-    pub(super) fn advance(
-        &mut self,
-        syntaxes: &Syntaxes,
-        language: Language,
-        revision: u64,
-        lines: &[String],
-        bottom: usize,
-    ) -> bool {
-        if revision != self.revision {
-            let unchanged = self
-                .known
-                .iter()
-                .zip(lines)
-                .take_while(|(known, line)| known.text_hash == hash(line));
-            let count = unchanged.count();
-            self.known.truncate(count);
-            self.revision = revision;
-        }
+    pub(super) fn advance(&mut self, syntaxes: &Syntaxes, language: Language, lines: &[String], bottom: usize) -> bool {
         let mut spent = 0;
         while self.known.len() < bottom && spent < SLICE_BYTES {
             let line = &lines[self.known.len()];
@@ -134,6 +116,18 @@ impl Highlight {
             self.known.push(parse(syntaxes, line, before));
         }
         self.known.len() < bottom
+    }
+
+    /// The text has changed from a line on.
+    pub(super) fn forget_from(&mut self, line: usize) {
+        self.known.truncate(line);
+    }
+
+    /// The text has changed somewhere: what is known is kept up to the first line that is another one.
+    pub(super) fn forget_changed(&mut self, lines: &[String]) {
+        let same = |(known, line): &(&Known, &String)| known.text_hash == hash(line);
+        let unchanged = self.known.iter().zip(lines).take_while(same).count();
+        self.known.truncate(unchanged);
     }
 
     /// The colours of a line; `None` while they are not known.
@@ -193,7 +187,7 @@ mod tests {
         let syntaxes = Syntaxes::load().unwrap();
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut highlight = Highlight::default();
-        while highlight.advance(&syntaxes, language, 1, &lines, lines.len()) {}
+        while highlight.advance(&syntaxes, language, &lines, lines.len()) {}
         let mut picture = String::new();
         for index in 0..lines.len() {
             for (length, slot) in highlight.line(index).unwrap() {
@@ -227,12 +221,13 @@ mod tests {
         let syntaxes = Syntaxes::load().unwrap();
         let mut lines: Vec<String> = (0..400).map(|n| format!("float a{n} = {n}.f;")).collect();
         let mut kept = Highlight::default();
-        while kept.advance(&syntaxes, Language::Cuda, 1, &lines, 400) {}
+        while kept.advance(&syntaxes, Language::Cuda, &lines, 400) {}
         lines[200] = "/* a comment begins".to_owned();
         lines.remove(10);
-        while kept.advance(&syntaxes, Language::Cuda, 2, &lines, 399) {}
+        kept.forget_changed(&lines);
+        while kept.advance(&syntaxes, Language::Cuda, &lines, 399) {}
         let mut fresh = Highlight::default();
-        while fresh.advance(&syntaxes, Language::Cuda, 1, &lines, 399) {}
+        while fresh.advance(&syntaxes, Language::Cuda, &lines, 399) {}
         for index in 0..399 {
             assert_eq!(kept.line(index), fresh.line(index), "line {index}");
         }

@@ -150,7 +150,8 @@ impl Bench {
         let of_run = self.report.iter().flat_map(|report| &report.evidence);
         let of_shape = self.current_report().into_iter().flat_map(|report| &report.evidence);
         let mut found: Vec<Diagnostic> = of_run.chain(of_shape).filter_map(diagnostic).collect();
-        found.sort_by(|a, b| (a.line, &a.message).cmp(&(b.line, &b.message)));
+        // Errors first, so that the line shows the message that matters; otherwise in the order of the compiler.
+        found.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.severity != Severity::Error));
         found.dedup();
         found
     }

@@ -125,7 +125,7 @@ pub fn versions(model: &Model) -> Chart {
         .map(|iteration| (f64::from(iteration.number), format!("v{}", iteration.number)))
         .collect();
     if chart.y.ticks.is_empty() && chart.y.scale == Scale::Linear {
-        chart.y.ticks = (0..=chart.y.max as u32)
+        chart.y.ticks = (1..=chart.y.max as u32)
             .map(|times| (f64::from(times), format!("{times}x")))
             .collect();
     }

@@ -203,7 +203,7 @@ fn edit(model: &mut Model) {
     }
 }
 
-fn save(model: &mut Model) -> Vec<Effect> {
+pub(super) fn save(model: &mut Model) -> Vec<Effect> {
     match (model.bench.path().cloned(), &model.bench.kernel) {
         (Some(path), _) => vec![Effect::Save {
             path,
@@ -234,6 +234,9 @@ pub(super) fn saved(model: &mut Model, path: &Path, text: &Arc<str>) -> Vec<Effe
     model.bench.changed_outside = None;
     if model.bench.editor.text() == *text {
         model.bench.editor.mark_saved();
+        if let Some(after) = model.after_saving.take() {
+            return super::overlay::go_on(model, after);
+        }
     }
     model.say(MessageKind::Good, format!("saved {}", path.display()));
     if model.bench.run_on_save && model.run.is_none() {

@@ -157,28 +157,32 @@ fn offered_save(model: &mut Model, key: Key) -> Vec<Effect> {
     let Some(Overlay::OfferSave(after)) = model.overlay.clone() else {
         return Vec::new();
     };
-    let mut effects = match key.code {
-        KeyCode::Char('s' | 'y') | KeyCode::Enter => match model.bench.path() {
-            Some(path) => vec![Effect::Save {
-                path: path.clone(),
-                text: model.bench.editor.text(),
-            }],
-            None => Vec::new(),
-        },
-        KeyCode::Char('d' | 'n') => Vec::new(),
-        _ => return Vec::new(),
-    };
-    model.overlay = None;
-    model.bench.editor.mark_saved();
-    effects.extend(match after {
+    match key.code {
+        KeyCode::Char('s' | 'y') | KeyCode::Enter => {
+            model.overlay = None;
+            // What was on its way goes on only once the text is really on disk.
+            model.after_saving = Some(after);
+            bench::save(model)
+        }
+        KeyCode::Char('d' | 'n') => {
+            model.overlay = None;
+            model.bench.editor.mark_saved();
+            go_on(model, after)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Does what unsaved changes stood in the way of.
+pub(super) fn go_on(model: &mut Model, after: AfterSaving) -> Vec<Effect> {
+    match after {
         AfterSaving::Quit => vec![Effect::Quit],
         AfterSaving::Open(choice) => bench::open(model, choice),
         AfterSaving::Reload => match model.bench.path().cloned() {
             Some(path) => bench::reread(model, path),
             None => Vec::new(),
         },
-    });
-    effects
+    }
 }
 
 pub(super) fn pick_shape(model: &mut Model) {

@@ -111,8 +111,14 @@ fn sentence(class: Class, reason: &str, width: usize) -> Vec<Row> {
 
 fn evidence_rows(all: &[Evidence], width: usize) -> Vec<Row> {
     let mut rows = Vec::new();
+    let mut before = None;
     for evidence in all {
-        rows.push(Row::new());
+        // Messages of a compiler stand together; everything else has air above it.
+        let is_message = matches!(evidence, Evidence::Diagnostic { .. });
+        if before != Some(true) || !is_message {
+            rows.push(Row::new());
+        }
+        before = Some(is_message);
         rows.extend(evidence::rows(evidence, width));
     }
     rows

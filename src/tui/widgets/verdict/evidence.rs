@@ -1,5 +1,7 @@
 //! Evidence in rows: messages with their places, refused accesses, waiting threads, and the mismatch map as a picture.
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::tui::escape;
 use crate::tui::theme::Slot;
 use crate::tui::widgets::row::Row;
@@ -65,12 +67,26 @@ fn diagnostic(severity: Severity, message: &str, at: Option<&Location>, width: u
         Severity::Warning => ("warning", Slot::Warning),
         Severity::Info => ("note", Slot::Info),
     };
-    let mut rows = vec![place(at).add(slot, name)];
-    for line in message.lines() {
-        let wrapped = wrap(&escape::expand(line, 4), width.saturating_sub(2));
-        rows.extend(wrapped.into_iter().map(|line| Row::new().text(format!("  {line}"))));
+    let head = place(at).add(slot, name);
+    let mut lines = message.lines().map(|line| escape::expand(line, 4));
+    let first = lines.next().unwrap_or_default();
+    let mut rows = if head.width() + 2 + first.width() <= width {
+        vec![head.text(format!("  {first}"))]
+    } else {
+        let mut rows = vec![head];
+        rows.extend(indented(&first, width));
+        rows
+    };
+    for line in lines {
+        rows.extend(indented(&line, width));
     }
     rows
+}
+
+fn indented(text: &str, width: usize) -> impl Iterator<Item = Row> {
+    wrap(text, width.saturating_sub(2))
+        .into_iter()
+        .map(|line| Row::new().text(format!("  {line}")))
 }
 
 fn labelled(label: &str, text: &str, width: usize) -> Vec<Row> {

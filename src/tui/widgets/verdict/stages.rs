@@ -6,7 +6,7 @@ use crate::tui::escape;
 use crate::tui::model::{Model, RunState};
 use crate::tui::theme::Slot;
 use crate::tui::widgets::row::Row;
-use crate::tui::widgets::text::fit;
+use crate::tui::widgets::text::{fit, wrap};
 use crate::units::time_ms;
 use crate::verdict::Class;
 
@@ -162,7 +162,8 @@ pub(super) fn running(model: &Model, run: &RunState, width: usize) -> Vec<Row> {
     if !run.log.is_empty() {
         rows.push(Row::new());
         let skipped = run.log.len().saturating_sub(LOG_ROWS);
-        rows.extend(run.log[skipped..].iter().map(|line| Row::new().muted(fit(line, width))));
+        let lines = run.log[skipped..].iter().flat_map(|line| wrap(line, width));
+        rows.extend(lines.map(|line| Row::new().muted(line)));
     }
     rows.push(Row::new());
     rows.push(Row::new().muted("x  ").text("stop"));
