@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --bench saved_to_verdict -- cuda:0`, or the built program anywhere: `saved_to_verdict DEVICE [RIDGEPOINT]`.
 //! Every save changes the source, so that every round compiles. Prints figures; asserts nothing about time.
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

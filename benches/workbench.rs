@@ -1,6 +1,7 @@
 //! How long the workbench takes to its first frame, and what it costs when nothing happens.
 //!
 //! `cargo bench --bench workbench`. Prints figures; asserts nothing about time.
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -72,7 +73,7 @@ fn start(
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut seen = Vec::new();
-        let mut part = [0_u8; 65536];
+        let mut part = vec![0_u8; 65536];
         let mut told = false;
         while let Ok(count) = reader.read(&mut part) {
             if count == 0 {

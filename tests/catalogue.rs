@@ -1,5 +1,7 @@
 //! The problem files: held against the published figures, and against what a user's folder may do to them.
 
+#![expect(clippy::unwrap_used, reason = "a test panics where a fact does not hold")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

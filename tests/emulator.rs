@@ -1,5 +1,7 @@
 //! The emulator from outside: small PTX texts, what they compute, and the faults that they must get.
 
+#![expect(clippy::unwrap_used, reason = "a test panics where a fact does not hold")]
+
 use std::sync::atomic::AtomicBool;
 
 use ridgepoint::emulator::{

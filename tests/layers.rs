@@ -60,7 +60,7 @@ fn sources() -> Vec<(String, String)> {
         .map(|path| {
             let name = path
                 .strip_prefix(&src)
-                .unwrap()
+                .expect("below src")
                 .components()
                 .map(|part| part.as_os_str().to_string_lossy())
                 .collect::<Vec<_>>()

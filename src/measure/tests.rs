@@ -128,7 +128,7 @@ impl Table {
             "/*---ridgepoint\noperator = \"double\"\n{extra_header}\n[[launch]]\nkernel = \"k\"\ngrid = [\"1\"]\nblock = [\"64\"]\nargs = [\"x\", \"out\"]\n---*/\n// k\n"
         );
         for line in lines {
-            text.push_str(&format!("// mock {line}\n"));
+            text = text + "// mock " + line + "\n";
         }
         let path = self.folder.path().join("kernel.ptx");
         fs::write(&path, text).unwrap();

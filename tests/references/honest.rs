@@ -150,7 +150,9 @@ fn attention_forward(case: &Case<'_>) -> Vec<f64> {
             top = scores.iter().fold(top, |top, score| top.max(*score as f32));
             let shrink = (old - top).exp();
             total *= shrink;
-            sum.iter_mut().for_each(|sum| *sum *= shrink);
+            for sum in &mut sum {
+                *sum *= shrink;
+            }
             for (key, score) in scores.iter().enumerate() {
                 let weight = (*score as f32 - top).exp();
                 total += weight;

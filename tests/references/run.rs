@@ -68,7 +68,9 @@ pub(crate) fn run(device: &mut dyn Device, case: &Case<'_>, source: &Source) -> 
             _ => drop(outputs.insert(tensor.name.clone(), bytes)),
         }
     }
-    buffers.values().for_each(|id| device.free(*id));
+    for id in buffers.values() {
+        device.free(*id);
+    }
     device.unload(module);
     launched.map(|()| outputs)
 }

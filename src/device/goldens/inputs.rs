@@ -61,7 +61,9 @@ fn int_specials(bits: u32) -> Vec<u64> {
         0xffff_8000,
         0x7fff_ffff,
     ]);
-    all.iter_mut().for_each(|value| *value &= mask);
+    for value in &mut all {
+        *value &= mask;
+    }
     all
 }
 
@@ -99,7 +101,7 @@ fn random_element(element: Element, input: usize, index: u64) -> u64 {
         Element::F64 => (11, 52),
         _ => return value,
     };
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         return value;
     }
     let bias = (1_u64 << (exponent_bits - 1)) - 1;

@@ -182,8 +182,9 @@ impl Atomic {
                 Some(AnyReg::W64(d)) => ctx.regs.set(d, &old, mask),
                 _ => {}
             }
-            at.iter_mut()
-                .for_each(|address| *address = address.wrapping_add(u64::from(self.bytes)));
+            for address in &mut at {
+                *address = address.wrapping_add(u64::from(self.bytes));
+            }
         }
         Ok(())
     }

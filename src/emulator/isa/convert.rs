@@ -19,6 +19,7 @@ enum How {
 
 /// The modifiers of a conversion, besides its types.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one flag for each modifier of cvt")]
 struct Options {
     how: Option<How>,
     ftz: bool,

@@ -254,6 +254,11 @@ pub(super) fn unary(
     unary_lanes(lowering, class, bits, operands, Box::new(all))
 }
 
+/// A function of all lanes of two operands; the first becomes the result.
+type OfTwo = Box<dyn Fn(&mut Wide, &Wide) + Send + Sync>;
+/// The same of three.
+type OfThree = Box<dyn Fn(&mut Wide, &Wide, &Wide) + Send + Sync>;
+
 fn unary_lanes(
     lowering: &mut Lowering<'_, '_>,
     class: Class,
@@ -290,7 +295,7 @@ fn binary_lanes(
     class: Class,
     bits: u32,
     [d, a, b]: [&Operand; 3],
-    all: Box<dyn Fn(&mut Wide, &Wide) + Send + Sync>,
+    all: OfTwo,
 ) -> Result<Lowered> {
     let d = Any::destination(lowering, d, bits)?;
     let (a, b) = (Any::source(lowering, a, bits)?, Any::source(lowering, b, bits)?);
@@ -323,7 +328,7 @@ fn ternary_lanes(
     class: Class,
     bits: u32,
     [d, a, b, c]: [&Operand; 4],
-    all: Box<dyn Fn(&mut Wide, &Wide, &Wide) + Send + Sync>,
+    all: OfThree,
 ) -> Result<Lowered> {
     let d = Any::destination(lowering, d, bits)?;
     let a = Any::source(lowering, a, bits)?;

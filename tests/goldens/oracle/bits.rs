@@ -28,13 +28,12 @@ const TABLES: [(&str, [[u64; 4]; 4]); 6] = [
 fn prmt(mode: &str, a: u64, b: u64, selector: u64) -> u64 {
     let table = TABLES.iter().find(|(name, _)| *name == mode);
     (0..4).fold(0, |word, i| {
-        let value = match table {
-            Some((_, rows)) => byte(a, b, rows[(selector & 3) as usize][3 - i]),
-            None => {
-                let nibble = selector >> (4 * i) & 15;
-                let value = byte(a, b, nibble & 7);
-                if nibble & 8 == 0 { value } else { (value >> 7) * 0xff }
-            }
+        let value = if let Some((_, rows)) = table {
+            byte(a, b, rows[(selector & 3) as usize][3 - i])
+        } else {
+            let nibble = selector >> (4 * i) & 15;
+            let value = byte(a, b, nibble & 7);
+            if nibble & 8 == 0 { value } else { (value >> 7) * 0xff }
         };
         word | value << (8 * i)
     })

@@ -150,7 +150,7 @@ pub(super) fn compare(golden: &str, output: &str) -> Option<Oracle> {
     if output.ends_with("u32") {
         return Some(Box::new(move |x| {
             let [low, high] = [0, 1].map(|i| test(&name, parts(x[0])[i], parts(x[1])[i]));
-            u64::from(low) * 0xffff | u64::from(high) * 0xffff_0000
+            (u64::from(low) * 0xffff) | (u64::from(high) * 0xffff_0000)
         }));
     }
     Some(Box::new(move |x| if test(&name, x[0], x[1]) { one } else { 0 }))
