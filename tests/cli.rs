@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 #![expect(
-    clippy::zombie_processes,
     reason = "every spawned process is waited for by the test that asked for it"
 )]
 
