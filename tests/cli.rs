@@ -2,9 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
-#![expect(
-    reason = "every spawned process is waited for by the test that asked for it"
-)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
