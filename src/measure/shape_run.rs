@@ -88,7 +88,10 @@ fn passed_reason(report: &ShapeReport) -> String {
         (Some(verify), None) => {
             // Every seed of the first distribution, one of each other.
             let sets = verify.seeds as usize + verify.distributions.len().saturating_sub(1);
-            format!("right answers for {sets} set{} of inputs", if sets == 1 { "" } else { "s" })
+            format!(
+                "right answers for {sets} set{} of inputs",
+                if sets == 1 { "" } else { "s" }
+            )
         }
         (None, None) => "right answers".to_owned(),
     }
