@@ -85,15 +85,14 @@ pub(super) fn run_shape(job: &ShapeJob<'_>, bench: &mut Bench<'_>, sink: &mut Si
 fn passed_reason(report: &ShapeReport) -> String {
     match (&report.verify, &report.timing) {
         (_, Some(timing)) => format!("right answers, {:.2} us", timing.median_us),
-        (Some(verify), None) => format!(
-            "right answers for {} set{} of inputs",
-            verify.seeds as usize * verify.distributions.len().max(1),
-            if verify.seeds == 1 && verify.distributions.len() == 1 {
-                ""
-            } else {
-                "s"
-            }
-        ),
+        (Some(verify), None) => {
+            // Every seed of the first distribution, one of each other.
+            let sets = verify.seeds as usize + verify.distributions.len().saturating_sub(1);
+            format!(
+                "right answers for {sets} set{} of inputs",
+                if sets == 1 { "" } else { "s" }
+            )
+        }
         (None, None) => "right answers".to_owned(),
     }
 }
