@@ -11,7 +11,7 @@ pub struct Cli {
     /// A folder of problems that adds to and overrides the built-in ones
     #[arg(long, global = true, value_name = "DIR")]
     pub problems: Option<PathBuf>,
-    /// The device of the workbench: auto, emulator[:PROFILE] or cuda:N
+    /// The device of the workbench: auto, emulator, emulator:PROFILE or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: String,
     /// The workbench's theme
@@ -84,7 +84,7 @@ pub struct TargetArgs {
     /// Shape ids, comma separated, or `all`; by default what the device can afford
     #[arg(long, value_name = "ID,..")]
     pub shape: Option<String>,
-    /// auto, emulator[:PROFILE] or cuda:N
+    /// auto, emulator, emulator:PROFILE or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: String,
     /// The first seed of the inputs
@@ -186,7 +186,7 @@ pub struct WorkerArgs {
 
 #[derive(Debug, Args)]
 pub struct DeviceCheckArgs {
-    /// cuda:N or emulator[:PROFILE]
+    /// cuda:N or emulator, emulator:PROFILE
     pub device: String,
     /// Only this faulting case, in this process
     #[arg(long)]

@@ -57,7 +57,7 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, Fram
     Ok(Some(serde_json::from_slice(&bytes)?))
 }
 
-/// As [`write`].
+/// As [`write()`].
 pub async fn send(to: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> Result<(), FrameError> {
     to.write_all(&encode(message)?).await?;
     Ok(to.flush().await?)

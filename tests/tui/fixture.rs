@@ -112,7 +112,12 @@ fn source(name: &str, text: &str) -> Source {
 
 fn operator(name: &str, id: &str, weight: f64, sizes: &[(i64, i64)]) -> Operator {
     let shape = |(index, (tokens, hidden)): (usize, &(i64, i64))| Shape {
-        id: index.to_string(),
+        // The shape that was recorded on real hardware keeps its id in the suite.
+        id: if *tokens == 24752 && *hidden == 1280 {
+            "29".to_owned()
+        } else {
+            index.to_string()
+        },
         params: params(&[("token_count", *tokens), ("hidden_size", *hidden)]),
     };
     Operator {
@@ -189,7 +194,7 @@ pub(crate) fn catalogue() -> Arc<CatalogueData> {
 pub(crate) fn gpu() -> DeviceInfo {
     DeviceInfo {
         id: "cuda:0".to_owned(),
-        name: "NVIDIA H200".to_owned(),
+        name: "a made-up GPU".to_owned(),
         kind: DeviceKind::Cuda,
         profile: "h200".to_owned(),
         properties: Vec::new(),
@@ -315,7 +320,7 @@ pub(crate) fn measured(median_us: f64) -> ShapeReport {
             fraction: Some(T_SOL_US / median_us),
         }),
         counters: None,
-        ..passed("3", 24752, 1280)
+        ..passed("29", 24752, 1280)
     }
 }
 
@@ -478,7 +483,7 @@ pub(crate) fn gpu_history() -> Vec<Arc<Iteration>> {
                 measured(time)
             } else {
                 ShapeReport {
-                    id: "3".to_owned(),
+                    id: "29".to_owned(),
                     ..wrong()
                 }
             };

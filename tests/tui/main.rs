@@ -4,4 +4,5 @@ mod behaviour;
 mod fixture;
 mod picture;
 mod properties;
+mod recorded;
 mod scenes;

@@ -14,7 +14,7 @@ use ridgepoint::tui::model::{Iteration, KernelText, Origin};
 use ridgepoint::tui::{Event, Model, Theme, theme, update};
 use ridgepoint::worker::protocol::FromWorker;
 
-use super::{fixture, picture};
+use super::{fixture, picture, recorded};
 
 pub(crate) const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 60)];
 
@@ -106,10 +106,10 @@ fn shape_of(stage: &mut Play, id: &str) {
 fn on_gpu(size: (u16, u16)) -> Play {
     let mut stage = Play::new(size);
     stage
-        .device(fixture::gpu())
-        .open(&fixture::fixed())
-        .history(fixture::gpu_history());
-    shape_of(&mut stage, "3");
+        .device(recorded::device())
+        .open(&recorded::source(8))
+        .history(recorded::history());
+    shape_of(&mut stage, recorded::SHAPE);
     stage
 }
 
@@ -140,29 +140,31 @@ fn running(size: (u16, u16)) -> Play {
     ];
     stage.run_event(RunEvent::Started {
         operator: Some("rms_norm".to_owned()),
-        device: fixture::gpu(),
-        shapes: ["0", "1", "2", "3", "4"].map(str::to_owned).to_vec(),
+        device: recorded::device(),
+        shapes: ["0", "1", "2", recorded::SHAPE, "4"].map(str::to_owned).to_vec(),
     });
     for (stage_name, state, detail) in stages {
         stage.run_event(RunEvent::Stage {
-            shape: (stage_name > Stage::Compile).then(|| "3".to_owned()),
+            shape: (stage_name > Stage::Compile).then(|| recorded::SHAPE.to_owned()),
             stage: stage_name,
             state,
             detail: detail.to_owned(),
         });
     }
-    for index in 0..60_u32 {
+    let report = recorded::report(8);
+    let timing = report.shapes[0].timing.as_ref().expect("a measured run");
+    for &microseconds in timing.all_us.iter().take(60) {
         stage.run_event(RunEvent::Sample {
-            shape: "3".to_owned(),
+            shape: recorded::SHAPE.to_owned(),
             sample: Sample {
-                microseconds: 30.9 + 0.01 * f64::from(index * index % 23),
-                sm_mhz: Some(1980),
+                microseconds,
+                sm_mhz: timing.sm_mhz,
                 throttled: false,
             },
         });
     }
     stage.run_event(RunEvent::Progress {
-        shape: Some("3".to_owned()),
+        shape: Some(recorded::SHAPE.to_owned()),
         stage: Stage::Time,
         done: 0.62,
     });
@@ -179,16 +181,7 @@ type Scene = (&'static str, fn((u16, u16)) -> Play);
 pub(crate) const SCENES: [Scene; 17] = [
     ("operators", |size| {
         let mut stage = on_gpu(size);
-        stage.ran(fixture::run(
-            vec![
-                fixture::measured(30.9),
-                ShapeReport {
-                    id: "1".to_owned(),
-                    ..fixture::wrong()
-                },
-            ],
-            &fixture::gpu(),
-        ));
+        stage.ran(recorded::report(8));
         stage.keys("1↓↓");
         stage
     }),
@@ -213,7 +206,7 @@ pub(crate) const SCENES: [Scene; 17] = [
     }),
     ("bench-measured", |size| {
         let mut stage = on_gpu(size);
-        stage.ran(fixture::run(vec![fixture::measured(30.9)], &fixture::gpu()));
+        stage.ran(recorded::report(8));
         stage
     }),
     ("bench-emulated", |size| {
@@ -246,9 +239,7 @@ pub(crate) const SCENES: [Scene; 17] = [
     }),
     ("roofline-measured", |size| {
         let mut stage = on_gpu(size);
-        stage
-            .ran(fixture::run(vec![fixture::measured(30.9)], &fixture::gpu()))
-            .keys("3");
+        stage.ran(recorded::report(8)).keys("3");
         stage
     }),
     ("roofline-emulated", |size| {
