@@ -172,7 +172,7 @@ impl Editor {
     }
 
     pub fn delete_to_line_end(&mut self) {
-        self.change(|area| area.delete_line_by_end());
+        self.change(TextArea::delete_line_by_end);
     }
 
     /// Goes to the next place that holds `search`, after the cursor and round. Case counts only where the text has capitals.
