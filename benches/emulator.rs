@@ -9,10 +9,13 @@ use std::time::Instant;
 use ridgepoint::emulator::{DeviceProperties, LaunchConfig, Memory, Module, Options, launch};
 
 const N: u32 = 256;
-const RUNS: usize = 7;
+/// Each round runs with one thread and then with two, so that both see the same machine.
+const ROUNDS: usize = 25;
+/// Untimed first: pages, caches and clocks settle.
+const WARM_UPS: usize = 3;
 
-/// Milliseconds of the fastest of several runs, and the warp instructions of one.
-fn best(threads: usize, module: &Module) -> Result<(f64, u64), Box<dyn std::error::Error>> {
+/// Milliseconds of every run by threads (1, 2), and the warp instructions of one run.
+fn measure(module: &Module) -> Result<([Vec<f64>; 2], u64), Box<dyn std::error::Error>> {
     let mut memory = Memory::new(1 << 26);
     let bytes = u64::from(N * N * 4);
     let mut params = Vec::new();
@@ -34,35 +37,47 @@ fn best(threads: usize, module: &Module) -> Result<(f64, u64), Box<dyn std::erro
         ..LaunchConfig::default()
     };
     let never = AtomicBool::new(false);
-    let options = Options {
-        threads,
-        step_budget: u64::MAX,
-        cancel: &never,
-        properties: DeviceProperties::default(),
-    };
-    let mut fastest = f64::INFINITY;
+    let mut times = [Vec::new(), Vec::new()];
     let mut instructions = 0;
-    for _ in 0..RUNS {
-        let start = Instant::now();
-        let report = launch(module, &mut memory, &config, &options).map_err(|fault| format!("{fault:?}"))?;
-        fastest = fastest.min(start.elapsed().as_secs_f64() * 1e3);
-        instructions = report.counters.warp_instructions.values().sum();
+    for round in 0..WARM_UPS + ROUNDS {
+        for (threads, times) in (1..).zip(&mut times) {
+            let options = Options {
+                threads,
+                step_budget: u64::MAX,
+                cancel: &never,
+                properties: DeviceProperties::default(),
+            };
+            let start = Instant::now();
+            let report = launch(module, &mut memory, &config, &options).map_err(|fault| format!("{fault:?}"))?;
+            if round >= WARM_UPS {
+                times.push(start.elapsed().as_secs_f64() * 1e3);
+            }
+            instructions = report.counters.warp_instructions.values().sum();
+        }
     }
-    Ok((fastest, instructions))
+    for times in &mut times {
+        times.sort_by(f64::total_cmp);
+    }
+    Ok((times, instructions))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let module = Module::load(include_str!("matmul.ptx")).map_err(|fault| format!("{fault:?}"))?;
-    let (one, instructions) = best(1, &module)?;
-    let (two, _) = best(2, &module)?;
+    let (times, instructions) = measure(&module)?;
     let macs = f64::from(N).powi(3);
-    for (threads, time) in [(1, one), (2, two)] {
+    for (threads, times) in (1_u32..).zip(&times) {
+        let (least, median) = (times[0], times[ROUNDS / 2]);
         println!(
-            "{N}x{N}x{N}, {threads} thread(s): {time:.1} ms, {:.1} M multiply-adds/s, {:.1} ns per warp instruction",
-            macs / time / 1e3,
-            time * 1e6 * f64::from(threads) / instructions as f64
+            "{N}x{N}x{N}, {threads} thread(s): median {median:.1} ms, least {least:.1}, {:.0} M multiply-adds/s, {:.1} ns per warp instruction",
+            macs / median / 1e3,
+            median * 1e6 * f64::from(threads) / instructions as f64
         );
     }
-    println!("2 threads are {:.2} times as fast as 1", one / two);
+    let [one, two] = &times;
+    println!(
+        "2 threads are {:.2} times as fast as 1 by the medians, {:.2} by the least",
+        one[ROUNDS / 2] / two[ROUNDS / 2],
+        one[0] / two[0]
+    );
     Ok(())
 }
