@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ridgepoint::device::{DeviceInfo, DeviceKind};
 use ridgepoint::kernel::Language;
 use ridgepoint::measure::report::RunReport;
-use ridgepoint::tui::model::Iteration;
+use ridgepoint::problem::Catalogue;
+use ridgepoint::tui::model::{CatalogueData, Iteration};
 
 /// Eight tries at `rms_norm` on the shape of 24752 x 1280, on an H200.
 const ITERATIONS: usize = 8;
@@ -75,4 +76,12 @@ pub(crate) fn history() -> Vec<Arc<Iteration>> {
             })
         })
         .collect()
+}
+
+/// The operators that ship, which the recorded runs are of.
+pub(crate) fn catalogue() -> Arc<CatalogueData> {
+    Arc::new(CatalogueData {
+        operators: Catalogue::builtin().operators.clone(),
+        broken: Vec::new(),
+    })
 }

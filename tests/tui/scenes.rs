@@ -61,11 +61,16 @@ impl Play {
 
     /// Opens the user's copy of the starter.
     pub(crate) fn open(&mut self, text: &str) -> &mut Self {
+        self.open_as("rms_norm/starter.cu", text)
+    }
+
+    /// Opens the user's copy of a kernel.
+    pub(crate) fn open_as(&mut self, name: &str, text: &str) -> &mut Self {
         self.event(Event::Opened(Box::new(KernelText {
-            name: "rms_norm/starter.cu".to_owned(),
+            name: name.to_owned(),
             operator: Some("rms_norm".to_owned()),
             language: Language::Cuda,
-            origin: Origin::File("/home/ada/kernels/rms_norm/starter.cu".into()),
+            origin: Origin::File(format!("/home/ada/kernels/{name}").into()),
             text: text.into(),
         })))
         .keys("2")
@@ -106,8 +111,9 @@ fn shape_of(stage: &mut Play, id: &str) {
 fn on_gpu(size: (u16, u16)) -> Play {
     let mut stage = Play::new(size);
     stage
+        .event(Event::Catalogue(recorded::catalogue()))
         .device(recorded::device())
-        .open(&recorded::source(8))
+        .open_as("rms_norm/vec8.cu", &recorded::source(8))
         .history(recorded::history());
     shape_of(&mut stage, recorded::SHAPE);
     stage
