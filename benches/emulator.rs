@@ -14,8 +14,11 @@ const ROUNDS: usize = 25;
 /// Untimed first: pages, caches and clocks settle.
 const WARM_UPS: usize = 3;
 
-/// Milliseconds of every run by threads (1, 2), and the warp instructions of one run.
-fn measure(module: &Module) -> Result<([Vec<f64>; 2], u64), Box<dyn std::error::Error>> {
+/// Milliseconds of every run, sorted, with one thread and with two.
+type Times = [Vec<f64>; 2];
+
+/// The times, and the warp instructions of one run.
+fn measure(module: &Module) -> Result<(Times, u64), Box<dyn std::error::Error>> {
     let mut memory = Memory::new(1 << 26);
     let bytes = u64::from(N * N * 4);
     let mut params = Vec::new();
