@@ -37,6 +37,7 @@ impl Session {
         for name in ["XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
             command.env(name, home.path().join(name));
         }
+        command.env_remove("RIDGEPOINT_DATA_DIR");
         command.env("TERM", "xterm-256color");
         command.env("RUST_BACKTRACE", "0");
         for (name, value) in variables {
