@@ -12,7 +12,7 @@ mod run;
 use super::code::{Fill, FunctionCode, Special};
 use super::exec::{Job, WarpState};
 use super::local::Local;
-use super::regs::LANES;
+use super::regs::{LANES, Lanes};
 use super::space;
 
 pub(super) use report::ranges;
@@ -64,8 +64,8 @@ pub(super) struct Fragment {
 #[derive(Debug, Default)]
 pub(super) struct Warp {
     pub(super) fragments: Vec<Fragment>,
-    pub(super) r32: Vec<[u32; LANES]>,
-    pub(super) r64: Vec<[u64; LANES]>,
+    pub(super) r32: Vec<Lanes<u32>>,
+    pub(super) r64: Vec<Lanes<u64>>,
     pub(super) preds: Vec<u32>,
     pub(super) local: Local,
     pub(super) state: WarpState,
@@ -105,9 +105,9 @@ impl Warp {
         let function = &job.program.functions[frame.function as usize];
         let grow = |len: usize, base: u32, count: u32| len.max((base + count) as usize);
         self.r32
-            .resize(grow(self.r32.len(), frame.r32, function.r32), [0; LANES]);
+            .resize(grow(self.r32.len(), frame.r32, function.r32), Lanes([0; LANES]));
         self.r64
-            .resize(grow(self.r64.len(), frame.r64, function.r64), [0; LANES]);
+            .resize(grow(self.r64.len(), frame.r64, function.r64), Lanes([0; LANES]));
         self.preds
             .resize(grow(self.preds.len(), frame.preds, function.preds), 0);
         for &(wide, slot, fill) in &function.fills {

@@ -65,7 +65,7 @@ impl Ctx<'_> {
         }
         let out = &mut self.regs.r32[d.0 as usize];
         if pattern == Pattern::Uniform {
-            *out = [buffer.words()[at / 4].load(Relaxed); LANES];
+            **out = [buffer.words()[at / 4].load(Relaxed); LANES];
             self.counts.global_sectors += 1;
         } else {
             for (out, word) in out.iter_mut().zip(&buffer.words()[at / 4..][..LANES]) {

@@ -84,7 +84,7 @@ fn form(instruction: &Instruction, cx: &mut Lowering<'_, '_>, address: &Operand)
 fn values(ctx: &Ctx<'_>, register: AnyReg) -> [u64; LANES] {
     match register {
         AnyReg::W32(register) => ctx.regs.r32[register.0 as usize].map(u64::from),
-        AnyReg::W64(register) => ctx.regs.r64[register.0 as usize],
+        AnyReg::W64(register) => *ctx.regs.r64[register.0 as usize],
         AnyReg::Pred(_) => [0; LANES],
     }
 }

@@ -159,7 +159,7 @@ impl Atomic {
         let values = |ctx: &Ctx<'_>, register: Option<AnyReg>| -> [u64; LANES] {
             match register {
                 Some(AnyReg::W32(r)) => ctx.regs.r32[r.0 as usize].map(|value| u64::from(value) & keep),
-                Some(AnyReg::W64(r)) => ctx.regs.r64[r.0 as usize],
+                Some(AnyReg::W64(r)) => *ctx.regs.r64[r.0 as usize],
                 _ => [0; LANES],
             }
         };
