@@ -19,7 +19,7 @@ pub mod goldens;
 pub use crate::emulator::Counters;
 
 use crate::dtype::DType;
-use crate::kernel::plan::{Launch, Plan};
+use crate::kernel::plan::Launch;
 use crate::problem::Recipe;
 use crate::verdict::{Outcome, OutputEvidence};
 
@@ -237,9 +237,4 @@ pub fn enumerate() -> (Vec<Listing>, Option<String>) {
     };
     devices.extend(emulator::listings());
     (devices, reason)
-}
-
-/// The names a plan's buffers have: tensors and scratch alike.
-pub fn scratch_names(plan: &Plan) -> Vec<&str> {
-    plan.scratch.iter().map(|scratch| scratch.name.as_str()).collect()
 }
